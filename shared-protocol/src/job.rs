@@ -1,0 +1,165 @@
+//! What a job is made of, as both sides name it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Attempt, DurationMs, UploadId};
+
+/// How a recording is restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Sampler {
+    /// One pass.
+    #[default]
+    Flash,
+    /// Best of several candidates.
+    Pro,
+}
+
+/// What a job leaves behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum OutputKind {
+    /// HTTP Live Streaming: AAC in fragmented MP4, playable while later parts are still restoring.
+    Hls,
+    /// WAV, 24 bit.
+    Wav,
+    /// FLAC, 24 bit.
+    Flac,
+    /// MP3.
+    Mp3,
+}
+
+/// Classes of the queue: every job of a higher class goes before any of a lower one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    /// Somebody waits for it.
+    High,
+    /// The default.
+    #[default]
+    Normal,
+    /// When nothing else is to be done.
+    Low,
+}
+
+/// What a worker is doing for an attempt. The order is the order of a job's life, though phases overlap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Fetching the upload.
+    Downloading,
+    /// Decoding, and waiting for the model.
+    PreparingAudio,
+    /// The model runs on it.
+    Restoring,
+    /// Encoding and storing what is left.
+    Publishing,
+}
+
+/// The recording to restore.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Source {
+    /// The upload.
+    pub upload_id: UploadId,
+    /// The client's name for it, for logs and for the names of downloads. Never a path.
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// One segment that can be read now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct HlsSegment {
+    /// Position in the stream, from 0, without gaps.
+    pub sequence: u32,
+    /// Length of its audio.
+    pub duration_ms: DurationMs,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// One final file that can be read now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PublishedFile {
+    /// Name below the attempt's `files/` folder, such as `restored.wav`.
+    pub name: String,
+    /// Which output it is.
+    pub kind: OutputKind,
+    /// Bytes.
+    pub size: u64,
+    /// SHA-256 of the bytes, in lower-case hex.
+    pub sha256: String,
+    /// Media type.
+    pub content_type: String,
+}
+
+/// One interval of an attempt. Intervals overlap: add them up only after merging.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PhaseTiming {
+    /// What was done: `downloading`, `decoding`, `inference_wait`, `inference`, `encoding`, `uploading`, `first_segment`, ...
+    pub phase: String,
+    /// Since the attempt's start.
+    pub start_ms: DurationMs,
+    /// Since the attempt's start.
+    pub end_ms: DurationMs,
+}
+
+/// What a completed attempt says of itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct JobOutcome {
+    /// Final files, all stored.
+    pub files: Vec<PublishedFile>,
+    /// How many HLS segments there are in all; 0 when HLS was not asked for.
+    pub hls_segments: u32,
+    /// Length of the recording.
+    pub audio_seconds: f64,
+    /// Channels of the recording.
+    pub channels: u16,
+    /// Seconds of the model's work per second of audio.
+    pub real_time_factor: f64,
+    /// Where the time went.
+    #[serde(default)]
+    pub timings: Vec<PhaseTiming>,
+}
+
+/// One object of a job's separated speech and background.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct StemFile {
+    /// Name below the attempt's `stems/` folder.
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+    /// SHA-256 of the bytes, in lower-case hex.
+    pub sha256: String,
+}
+
+/// Scores of a no-reference quality model, 1 (bad) to 5 (excellent).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct QualityScores {
+    /// Which model scored.
+    pub scorer: String,
+    /// Of the original.
+    pub original: f64,
+    /// Of the restored audio.
+    pub restored: f64,
+    /// Attempt that was scored.
+    pub attempt: Attempt,
+}

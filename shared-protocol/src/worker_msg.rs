@@ -1,0 +1,279 @@
+//! What a worker says.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Attempt, BootId, FailureCode, HlsSegment, JobFailure, JobId, JobOutcome, MessageId, Phase,
+    ProtocolVersion, QualityScores, RejectReason, Sampler, StemFile, WorkerId,
+};
+
+/// A message from a worker. `type` names the kind on the wire.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type")]
+pub enum WorkerMessage {
+    /// First on every connection.
+    #[serde(rename = "hello")]
+    Hello(Hello),
+    /// How many more jobs can be taken, and what runs. After every `welcome`, and whenever the number of open slots changed.
+    #[serde(rename = "ready")]
+    Ready(Ready),
+    /// A sign of life, with the backlog.
+    #[serde(rename = "ping")]
+    Ping(Ping),
+    /// The offered job runs from now.
+    #[serde(rename = "job.accept")]
+    Accept(Accept),
+    /// The offered job is turned down.
+    #[serde(rename = "job.reject")]
+    Reject(Reject),
+    /// How far a running job is, and what of it can be played by now.
+    #[serde(rename = "job.progress")]
+    Progress(Progress),
+    /// Terminal: restored and published.
+    #[serde(rename = "job.complete")]
+    Complete(Complete),
+    /// Terminal: this attempt failed.
+    #[serde(rename = "job.failed")]
+    Failed(Failed),
+    /// Terminal: this attempt was cancelled and has stopped.
+    #[serde(rename = "job.cancelled")]
+    Cancelled(Cancelled),
+    /// The stems of a completed job.
+    #[serde(rename = "job.stems")]
+    Stems(Stems),
+    /// The scores of a completed job. Only to a scheduler whose `welcome` lists it.
+    #[serde(rename = "job.quality")]
+    Quality(Quality),
+}
+
+/// Who a worker is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Hello {
+    /// The protocol's version that the worker speaks.
+    pub protocol: ProtocolVersion,
+    /// The worker's name.
+    pub worker_id: WorkerId,
+    /// This run of its process.
+    pub boot_id: BootId,
+    /// The program's version, for people.
+    pub version: String,
+    /// Jobs that it runs at once at most.
+    pub slots: u32,
+    /// Samplers that it offers.
+    pub samplers: Vec<Sampler>,
+    /// What really runs the model, such as `onnx-cpu`, for people.
+    #[serde(default)]
+    pub engine: String,
+}
+
+/// An attempt that a worker still runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RunningAttempt {
+    /// The job.
+    pub job_id: JobId,
+    /// The try at it.
+    pub attempt: Attempt,
+}
+
+/// What a worker can take and what it has got. The scheduler re-queues any accepted job that is not listed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Ready {
+    /// How many more jobs it can take now.
+    pub slots: u32,
+    /// What it still runs for this scheduler.
+    pub job_ids: Vec<RunningAttempt>,
+    /// Seconds of inference left: the running restore's remaining ones and the expected ones of those that wait.
+    #[serde(default)]
+    pub backlog_seconds: f64,
+    /// It finishes what it has and takes nothing new.
+    #[serde(default)]
+    pub draining: bool,
+}
+
+/// A sign of life.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Ping {
+    /// Counts up on one connection; the `pong` repeats it.
+    pub sequence: u64,
+    /// See [`Ready::backlog_seconds`].
+    #[serde(default)]
+    pub backlog_seconds: f64,
+}
+
+/// An offer was taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Accept {
+    /// The job.
+    pub job_id: JobId,
+    /// The offered attempt.
+    pub attempt: Attempt,
+}
+
+/// An offer was turned down; the scheduler takes it as zero open slots until the next `ready`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Reject {
+    /// The job.
+    pub job_id: JobId,
+    /// The offered attempt.
+    pub attempt: Attempt,
+    /// Why.
+    pub reason: RejectReason,
+}
+
+/// How far an attempt is. Latest wins, but segments add up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Progress {
+    /// The job.
+    pub job_id: JobId,
+    /// The attempt.
+    pub attempt: Attempt,
+    /// What is being done.
+    pub phase: Phase,
+    /// How much of the whole job is done, 0 to 1.
+    pub fraction: f64,
+    /// Length of the recording, once known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audio_seconds: Option<f64>,
+    /// Segments stored since the last progress, in order and without gaps. One that was announced before changes nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<HlsSegment>,
+}
+
+/// An attempt ended well. Repeated after every reconnect until acknowledged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Complete {
+    /// The same at every replay.
+    pub message_id: MessageId,
+    /// The job.
+    pub job_id: JobId,
+    /// The attempt.
+    pub attempt: Attempt,
+    /// All HLS segments, so that a lost progress message takes none of them away.
+    #[serde(default)]
+    pub segments: Vec<HlsSegment>,
+    /// What was made.
+    pub outcome: JobOutcome,
+}
+
+/// An attempt failed. Repeated after every reconnect until acknowledged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Failed {
+    /// The same at every replay.
+    pub message_id: MessageId,
+    /// The job.
+    pub job_id: JobId,
+    /// The attempt.
+    pub attempt: Attempt,
+    /// Why.
+    pub failure: JobFailure,
+}
+
+/// An attempt was cancelled. Repeated after every reconnect until acknowledged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Cancelled {
+    /// The same at every replay.
+    pub message_id: MessageId,
+    /// The job.
+    pub job_id: JobId,
+    /// The attempt.
+    pub attempt: Attempt,
+}
+
+/// Stems of a completed attempt are stored, or will not come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Stems {
+    /// The same at every replay.
+    pub message_id: MessageId,
+    /// The job.
+    pub job_id: JobId,
+    /// The completed attempt.
+    pub attempt: Attempt,
+    /// What was stored.
+    pub files: Vec<StemFile>,
+    /// Why they will not come. A stem failure never fails the restore.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<JobFailure>,
+}
+
+/// Scores of a completed attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Quality {
+    /// The same at every replay.
+    pub message_id: MessageId,
+    /// The job.
+    pub job_id: JobId,
+    /// The scores.
+    pub scores: QualityScores,
+}
+
+impl WorkerMessage {
+    /// The id under which a terminal message is acknowledged, when it is one.
+    pub fn message_id(&self) -> Option<&MessageId> {
+        match self {
+            Self::Complete(m) => Some(&m.message_id),
+            Self::Failed(m) => Some(&m.message_id),
+            Self::Cancelled(m) => Some(&m.message_id),
+            Self::Stems(m) => Some(&m.message_id),
+            Self::Quality(m) => Some(&m.message_id),
+            Self::Hello(_)
+            | Self::Ready(_)
+            | Self::Ping(_)
+            | Self::Accept(_)
+            | Self::Reject(_)
+            | Self::Progress(_) => None,
+        }
+    }
+
+    /// The name on the wire.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Hello(_) => "hello",
+            Self::Ready(_) => "ready",
+            Self::Ping(_) => "ping",
+            Self::Accept(_) => "job.accept",
+            Self::Reject(_) => "job.reject",
+            Self::Progress(_) => "job.progress",
+            Self::Complete(_) => "job.complete",
+            Self::Failed(_) => "job.failed",
+            Self::Cancelled(_) => "job.cancelled",
+            Self::Stems(_) => "job.stems",
+            Self::Quality(_) => "job.quality",
+        }
+    }
+}
+
+impl JobFailure {
+    /// A failure with its text cut to what a message may hold.
+    pub fn new(code: FailureCode, message: impl Into<String>) -> Self {
+        let mut message: String = message.into();
+        if let Some((end, _)) = message.char_indices().nth(crate::limits::MAX_TEXT_LENGTH) {
+            message.truncate(end);
+        }
+        Self { code, message }
+    }
+}
