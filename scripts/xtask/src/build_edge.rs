@@ -1,0 +1,206 @@
+//! The steps of the edge's build: compile, bind, optimise, bundle, copy the assets.
+
+use crate::fingerprint;
+use crate::tools::{self, esbuild, installed, path_with_node, wasm_opt};
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+/// Appended to the bindings as the module that wrangler and workerd load.
+const ENTRY: &str = include_str!("entry.js");
+
+/// WebAssembly features that rustc's output uses and every workerd of the last years has.
+const WASM_FEATURES: &[&str] = &[
+    "--enable-bulk-memory",
+    "--enable-exception-handling",
+    "--enable-multivalue",
+    "--enable-mutable-globals",
+    "--enable-nontrapping-float-to-int",
+    "--enable-reference-types",
+    "--enable-sign-ext",
+];
+
+/// How to build.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Quick and with debug names, instead of small.
+    pub dev: bool,
+    /// Build though no input changed.
+    pub force: bool,
+}
+
+/// The folder of the workspace's `Cargo.toml`.
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("this crate lies two folders below the repository")
+        .to_path_buf()
+}
+
+/// Builds into `edge/build`, which is replaced only when every step succeeded.
+///
+/// # Errors
+/// A tool is missing or fails; the message says what to do.
+pub fn run(options: Options) -> Result<()> {
+    let root = &repository();
+    let profile = if options.dev { "dev" } else { "edge" };
+    let output = root.join("edge/build");
+    let mark = output.join("fingerprint");
+    let wanted = fingerprint::of_inputs(root, profile)?;
+    if !options.force && is_complete(&output) && fs::read_to_string(&mark).is_ok_and(|found| found == wanted)
+    {
+        println!("edge: nothing changed since the last build");
+        return Ok(());
+    }
+
+    let started = Instant::now();
+    let stage = root.join("edge/build.tmp");
+    remove_folder(&stage)?;
+    fs::create_dir_all(&stage)?;
+
+    println!("edge: compiling to Wasm (a first build compiles the standard library too: some minutes)");
+    let wasm = compile(root, profile)?;
+    bind(&wasm, &stage, options.dev)?;
+    let bound = stage.join("index_bg.wasm");
+    let unoptimised_bytes = fs::metadata(&bound)?.len();
+    if !options.dev {
+        optimise(root, &bound)?;
+    }
+    bundle(root, &stage, options.dev)?;
+    copy_assets(root, &stage.join("assets"))?;
+    fs::write(stage.join("fingerprint"), &wanted)?;
+
+    remove_folder(&output)?;
+    fs::rename(&stage, &output).context("cannot move the build into edge/build")?;
+    println!(
+        "edge: built in {:.0} s: Wasm {} (before wasm-opt {}), script {}",
+        started.elapsed().as_secs_f64(),
+        kilobytes(fs::metadata(output.join("index_bg.wasm"))?.len()),
+        kilobytes(unoptimised_bytes),
+        kilobytes(fs::metadata(output.join("index.js"))?.len()),
+    );
+    Ok(())
+}
+
+fn is_complete(output: &Path) -> bool {
+    ["index.js", "index_bg.wasm", "assets"].iter().all(|name| output.join(name).exists())
+}
+
+fn remove_folder(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", folder.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Compiles with unwinding panics: a panic then fails one call, and neither hangs the object nor wipes
+/// the memory that all its other calls share. That needs the standard library rebuilt (`rust-src`);
+/// `RUSTC_BOOTSTRAP` lets the pinned stable toolchain do it.
+fn compile(root: &Path, profile: &str) -> Result<PathBuf> {
+    let target = "wasm32-unknown-unknown";
+    let target_folder =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder));
+    tools::run(
+        Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+            .current_dir(root)
+            .args(["build", "--quiet", "--locked", "--package", "edge", "--lib"])
+            .args(["--target", target, "--profile", profile, "-Z", "build-std=std,panic_unwind"])
+            .arg("--target-dir")
+            .arg(&target_folder)
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("RUSTFLAGS", "-Cpanic=unwind")
+            .env_remove("CARGO_ENCODED_RUSTFLAGS"),
+    )
+    .context("the edge does not compile; if `std` is what is missing: `rustup component add rust-src`")?;
+    let folder = if profile == "dev" { "debug" } else { profile };
+    Ok(target_folder.join(target).join(folder).join("edge.wasm"))
+}
+
+fn bind(wasm: &Path, stage: &Path, dev: bool) -> Result<()> {
+    wasm_bindgen_cli_support::Bindgen::new()
+        .input_path(wasm)
+        .out_name("index")
+        .module(true)?
+        .typescript(false)
+        .debug(dev)
+        .keep_debug(dev)
+        // `entry.js` re-creates the instance after an abort, which no unwinding can catch.
+        .reset_state_function(true)
+        .force_enable_abort_handler(true)
+        .generate(stage)
+        .context("wasm-bindgen cannot bind the module")
+}
+
+fn optimise(root: &Path, wasm: &Path) -> Result<()> {
+    let optimised = wasm.with_file_name("optimised.wasm");
+    tools::run(
+        Command::new(wasm_opt(root)?)
+            .env("PATH", path_with_node(root)?)
+            .arg("-Os")
+            .args(WASM_FEATURES)
+            .arg(wasm)
+            .arg("--output")
+            .arg(&optimised),
+    )?;
+    Ok(fs::rename(&optimised, wasm)?)
+}
+
+/// One script out of the bindings, their snippets and `entry.js`.
+fn bundle(root: &Path, stage: &Path, dev: bool) -> Result<()> {
+    let entry = stage.join("entry.js");
+    let bindings = stage.join("bindings.js");
+    fs::rename(stage.join("index.js"), &bindings)?;
+    fs::write(&entry, ENTRY)?;
+    let mut command = Command::new(esbuild(root)?);
+    command.current_dir(stage).args([
+        "entry.js",
+        "--bundle",
+        "--format=esm",
+        "--external:./index_bg.wasm",
+        "--external:cloudflare:*",
+        "--outfile=index.js",
+        "--log-level=warning",
+    ]);
+    if !dev {
+        command.arg("--minify");
+    }
+    tools::run(&mut command)?;
+    // workerd imports a Wasm file as a module anyway and does not know the source-phase syntax.
+    let script = fs::read_to_string(stage.join("index.js"))?.replace("import source ", "import ");
+    ensure!(script.contains("index_bg.wasm"), "the bundle does not import the Wasm module");
+    fs::write(stage.join("index.js"), script)?;
+    fs::remove_file(entry)?;
+    fs::remove_file(bindings)?;
+    remove_folder(&stage.join("snippets"))
+}
+
+/// The static files of `edge/assets`, and hls.js, which the listen page plays with where the browser
+/// itself plays no HLS.
+fn copy_assets(root: &Path, to: &Path) -> Result<()> {
+    copy_folder(&root.join("edge/assets"), to)?;
+    let hls = installed(root, "node_modules/hls.js/dist/hls.light.min.mjs")?;
+    fs::copy(hls, to.join("hls.js"))?;
+    Ok(())
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).with_context(|| format!("cannot list {}", from.display()))? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &to.join(entry.file_name()))?;
+        } else {
+            fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+fn kilobytes(bytes: u64) -> String {
+    format!("{} kB", bytes.div_ceil(1000))
+}
