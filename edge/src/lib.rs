@@ -1,1 +1,5 @@
-//! See the crate description.
+//! minifleet's edge: the scheduler's brain, which is pure, and the shell around it, which runs on the platform.
+//!
+//! `shell` exists for wasm32 only: the native build breaks as soon as a brain imports the platform.
+
+pub mod scheduler;

@@ -1,0 +1,111 @@
+//! What happens when something did not happen.
+
+use shared_protocol::{JobId, TimestampMs, WorkerId, limits::LIVENESS_TIMEOUT};
+
+use super::fleet::FORGET_AFTER;
+use super::job::{AfterLoss, JobState, worker_lost_failure};
+use super::{CloseReason, Effect, Scheduler, Timer};
+
+impl Scheduler {
+    /// Handles every deadline that is due, then offers what became free.
+    pub fn handle_deadline(&mut self, now: TimestampMs) {
+        while let Some(timer) = self.timers.pop_due(now) {
+            match timer {
+                Timer::WorkerSilent(worker) => self.worker_is_gone(&worker, now),
+                Timer::WorkerForgotten(worker) => self.fleet.forget(&worker),
+                Timer::OfferUnanswered(job) => self.offer_came_to_nothing(&job, now),
+                Timer::JobMayStart(id) => {
+                    if let Some(job) = self.jobs.get(&id) {
+                        self.queue.insert(job);
+                    }
+                }
+                Timer::CancelUnconfirmed(job) => self.end_cancelled(&job, now),
+            }
+        }
+        self.dispatch(now);
+    }
+
+    /// The connection of a worker has ended. Its jobs stay its own until it was silent for too long: most come back at once.
+    pub fn handle_closed(&mut self, now: TimestampMs, connection: super::ConnectionId) {
+        let Some(worker) = self.fleet.disconnect(connection) else { return };
+        let last_seen = self.fleet.get(&worker).map_or(now, |w| w.last_seen);
+        self.timers.set(Timer::WorkerSilent(worker), (last_seen + LIVENESS_TIMEOUT).max(now));
+    }
+
+    /// Notes a sign of life.
+    pub(super) fn worker_is_alive(&mut self, worker: &WorkerId, now: TimestampMs) {
+        if let Some(entry) = self.fleet.get_mut(worker) {
+            entry.last_seen = now;
+            self.timers.set(Timer::WorkerSilent(worker.clone()), now + LIVENESS_TIMEOUT);
+            self.timers.clear(&Timer::WorkerForgotten(worker.clone()));
+        }
+    }
+
+    fn worker_is_gone(&mut self, worker: &WorkerId, now: TimestampMs) {
+        if let Some(connection) = self.fleet.get(worker).and_then(|w| w.connection) {
+            self.fleet.disconnect(connection);
+            self.effects.push_back(Effect::Close { connection, reason: CloseReason::Silent });
+        }
+        let held: Vec<JobId> = self.held_by(worker).map(|job| job.id.clone()).collect();
+        for id in held {
+            self.attempt_was_lost(&id, now);
+        }
+        self.timers.set(Timer::WorkerForgotten(worker.clone()), now + FORGET_AFTER);
+    }
+
+    /// A worker no longer has an attempt that it should have.
+    pub(super) fn attempt_was_lost(&mut self, id: &JobId, now: TimestampMs) {
+        let Some(job) = self.jobs.get_mut(id) else { return };
+        // An offer that nobody accepted was never run: it costs the job nothing.
+        let after = match job.state {
+            JobState::Offered { .. } if job.cancel_requested => AfterLoss::Cancel,
+            JobState::Offered { .. } => AfterLoss::Requeue(now),
+            JobState::Running { .. } => job.charge_lost_worker(now),
+            JobState::Queued { .. } | JobState::Completed | JobState::Failed | JobState::Cancelled => return,
+        };
+        let lost = job.workers_lost;
+        self.after_loss(id, after, now, || worker_lost_failure(lost));
+    }
+
+    pub(super) fn after_loss(
+        &mut self,
+        id: &JobId,
+        after: AfterLoss,
+        now: TimestampMs,
+        failure: impl FnOnce() -> shared_protocol::JobFailure,
+    ) {
+        match after {
+            AfterLoss::Requeue(not_before) => self.requeue(id, not_before, now),
+            AfterLoss::Cancel => self.end_cancelled(id, now),
+            AfterLoss::Fail => {
+                if let Some(job) = self.jobs.get_mut(id) {
+                    job.fail(failure(), now);
+                    self.retire(id);
+                }
+            }
+        }
+    }
+
+    pub(super) fn end_cancelled(&mut self, id: &JobId, now: TimestampMs) {
+        if let Some(job) = self.jobs.get_mut(id) {
+            job.cancel(now);
+            self.retire(id);
+        }
+    }
+
+    fn offer_came_to_nothing(&mut self, id: &JobId, now: TimestampMs) {
+        let Some(job) = self.jobs.get(id) else { return };
+        let JobState::Offered { worker, .. } = &job.state else { return };
+        let worker = worker.clone();
+        // A worker that is away may have accepted it: its own deadline decides, or its next `ready`.
+        if self.fleet.get(&worker).is_some_and(|w| w.connection.is_none()) {
+            return;
+        }
+        // Whatever it counts as open it did not answer for: nothing new until it says `ready` again.
+        if let Some(entry) = self.fleet.get_mut(&worker) {
+            entry.snapshot.open_slots = 0;
+        }
+        self.attempt_was_lost(id, now);
+        self.remember(&worker);
+    }
+}

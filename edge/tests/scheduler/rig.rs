@@ -1,0 +1,275 @@
+//! A scheduler, a clock, and the words of workers.
+
+use edge::scheduler::{
+    Config, ConnectionId, Effect, Job, JobRequest, NewJob, Offer, Scheduler, SubmitError, Submitted,
+    WorkerSnapshot,
+};
+use shared_protocol::*;
+use std::collections::BTreeMap;
+
+pub struct Rig {
+    pub now: TimestampMs,
+    pub scheduler: Scheduler,
+    /// The rows, as the store would hold them.
+    pub rows: BTreeMap<JobId, Job>,
+    /// What was kept with each open socket.
+    pub sockets: BTreeMap<ConnectionId, Option<WorkerSnapshot>>,
+    pub sent: Vec<(ConnectionId, SchedulerMessage)>,
+    pub offers: Vec<(ConnectionId, Offer)>,
+    pub closed: Vec<ConnectionId>,
+    next_id: u64,
+}
+
+pub fn job_id(n: u64) -> JobId {
+    JobId::new(format!("job_{n:06}")).unwrap()
+}
+
+pub fn request() -> JobRequest {
+    JobRequest {
+        source: Source { upload_id: UploadId::new("upl_1").unwrap(), name: "talk.wav".into(), size: 1000 },
+        content_type: None,
+        sampler: Sampler::Flash,
+        outputs: vec![OutputKind::Hls, OutputKind::Wav],
+        priority: Priority::Normal,
+        metadata: BTreeMap::new(),
+    }
+}
+
+pub fn outcome() -> JobOutcome {
+    JobOutcome {
+        files: vec![],
+        hls_segments: 0,
+        audio_seconds: 10.0,
+        channels: 1,
+        real_time_factor: 0.03,
+        timings: vec![],
+    }
+}
+
+pub fn segments(range: std::ops::Range<u32>) -> Vec<HlsSegment> {
+    range.map(|sequence| HlsSegment { sequence, duration_ms: DurationMs(2000), size: 9 }).collect()
+}
+
+impl Rig {
+    pub fn new() -> Self {
+        Self::with(Config::default())
+    }
+
+    pub fn with(config: Config) -> Self {
+        Self {
+            now: TimestampMs(1_000_000),
+            scheduler: Scheduler::new(config),
+            rows: BTreeMap::new(),
+            sockets: BTreeMap::new(),
+            sent: vec![],
+            offers: vec![],
+            closed: vec![],
+            next_id: 0,
+        }
+    }
+
+    /// Does what the shell does after every input.
+    pub fn settle(&mut self) {
+        while let Some(effect) = self.scheduler.poll_effect() {
+            match effect {
+                Effect::SaveJob(job) => {
+                    let playlist = self.rows.get(&job.id).map(|old| old.playlist.clone()).unwrap_or_default();
+                    let mut row = *job;
+                    row.progress = None;
+                    row.playlist = playlist;
+                    self.rows.insert(row.id.clone(), row);
+                }
+                Effect::SavePlaylist { job_id, playlist } => {
+                    self.rows.get_mut(&job_id).expect("the job's row comes first").playlist = playlist;
+                }
+                Effect::Remember { connection, snapshot } => {
+                    self.sockets.insert(connection, Some(*snapshot));
+                }
+                Effect::Offer { connection, offer } => self.offers.push((connection, *offer)),
+                Effect::Send { connection, message } => self.sent.push((connection, message)),
+                Effect::Close { connection, .. } => {
+                    self.sockets.remove(&connection);
+                    self.closed.push(connection);
+                }
+            }
+        }
+        self.scheduler.check_invariants().unwrap();
+    }
+
+    /// Lets time pass, deadline by deadline, as the alarm would.
+    pub fn pass(&mut self, ms: u64) {
+        let until = TimestampMs(self.now.0 + ms);
+        while let Some((at, _)) = self.scheduler.next_deadline().filter(|(at, _)| *at <= until) {
+            self.now = self.now.max(at);
+            self.scheduler.handle_deadline(self.now);
+            self.settle();
+        }
+        self.now = until;
+    }
+
+    pub fn submit(&mut self) -> JobId {
+        self.try_submit().unwrap()
+    }
+
+    pub fn try_submit(&mut self) -> Result<JobId, SubmitError> {
+        self.next_id += 1;
+        let new = NewJob {
+            id: job_id(self.next_id),
+            tenant: TenantId::new("acme").unwrap(),
+            request: request(),
+            idempotency_key: None,
+        };
+        let submitted = self.scheduler.submit(self.now, new, None)?;
+        self.settle();
+        match submitted {
+            Submitted::New(id) | Submitted::Known(id) => Ok(id),
+        }
+    }
+
+    pub fn say(&mut self, connection: u64, message: WorkerMessage) {
+        self.scheduler.handle_message(self.now, ConnectionId(connection), message);
+        self.settle();
+    }
+
+    pub fn hello(&mut self, connection: u64, worker: &str) {
+        self.hello_after_boot(connection, worker, "boot-1");
+    }
+
+    pub fn hello_after_boot(&mut self, connection: u64, worker: &str, boot: &str) {
+        self.sockets.insert(ConnectionId(connection), None);
+        self.say(
+            connection,
+            WorkerMessage::Hello(Hello {
+                protocol: PROTOCOL_VERSION,
+                worker_id: WorkerId::new(worker).unwrap(),
+                boot_id: BootId::new(boot).unwrap(),
+                version: "0.1.0".into(),
+                slots: 6,
+                samplers: vec![Sampler::Flash],
+                engine: "onnx-cpu".into(),
+            }),
+        );
+    }
+
+    pub fn ready(&mut self, connection: u64, slots: u32, running: &[(&JobId, u32)]) {
+        let job_ids = running
+            .iter()
+            .map(|(id, n)| RunningAttempt { job_id: (*id).clone(), attempt: Attempt(*n) })
+            .collect();
+        let ready = Ready { slots, job_ids, backlog_seconds: 0.0, draining: false };
+        self.say(connection, WorkerMessage::Ready(ready));
+    }
+
+    pub fn ping(&mut self, connection: u64) {
+        self.say(connection, WorkerMessage::Ping(Ping { sequence: 1, backlog_seconds: 0.0 }));
+    }
+
+    pub fn accept(&mut self, connection: u64, job: &JobId, attempt: u32) {
+        self.say(
+            connection,
+            WorkerMessage::Accept(Accept { job_id: job.clone(), attempt: Attempt(attempt) }),
+        );
+    }
+
+    pub fn reject(&mut self, connection: u64, job: &JobId, attempt: u32) {
+        let reject = Reject { job_id: job.clone(), attempt: Attempt(attempt), reason: RejectReason::NoSlot };
+        self.say(connection, WorkerMessage::Reject(reject));
+    }
+
+    pub fn progress(&mut self, connection: u64, job: &JobId, attempt: u32, segments: Vec<HlsSegment>) {
+        self.say(
+            connection,
+            WorkerMessage::Progress(Progress {
+                job_id: job.clone(),
+                attempt: Attempt(attempt),
+                phase: Phase::Restoring,
+                fraction: 0.5,
+                audio_seconds: Some(10.0),
+                segments,
+            }),
+        );
+    }
+
+    pub fn complete(&mut self, connection: u64, job: &JobId, attempt: u32) {
+        self.say(
+            connection,
+            WorkerMessage::Complete(Complete {
+                message_id: MessageId::new(format!("msg-{job}-{attempt}")).unwrap(),
+                job_id: job.clone(),
+                attempt: Attempt(attempt),
+                segments: vec![],
+                outcome: outcome(),
+            }),
+        );
+    }
+
+    pub fn fail(&mut self, connection: u64, job: &JobId, attempt: u32, code: FailureCode) {
+        self.say(
+            connection,
+            WorkerMessage::Failed(Failed {
+                message_id: MessageId::new(format!("msg-{job}-{attempt}")).unwrap(),
+                job_id: job.clone(),
+                attempt: Attempt(attempt),
+                failure: JobFailure::new(code, "as the test wants it"),
+            }),
+        );
+    }
+
+    pub fn cancelled(&mut self, connection: u64, job: &JobId, attempt: u32) {
+        self.say(
+            connection,
+            WorkerMessage::Cancelled(Cancelled {
+                message_id: MessageId::new(format!("msg-{job}-{attempt}")).unwrap(),
+                job_id: job.clone(),
+                attempt: Attempt(attempt),
+            }),
+        );
+    }
+
+    pub fn close(&mut self, connection: u64) {
+        self.sockets.remove(&ConnectionId(connection));
+        self.scheduler.handle_closed(self.now, ConnectionId(connection));
+        self.settle();
+    }
+
+    /// The object loses its memory. `sockets_survive`: hibernation; otherwise a deploy.
+    pub fn evict(&mut self, sockets_survive: bool) {
+        if !sockets_survive {
+            self.sockets.clear();
+        }
+        let live = self.rows.values().filter(|job| !job.state.is_ended()).cloned().collect();
+        let last = self.rows.values().map(|job| job.sequence).max().unwrap_or(0);
+        let connections =
+            self.sockets.iter().filter_map(|(id, snapshot)| Some((*id, snapshot.clone()?))).collect();
+        let config = self.scheduler.config().clone();
+        self.scheduler = Scheduler::restore(config, self.now, live, last, connections);
+        self.settle();
+    }
+
+    pub fn state(&self, job: &JobId) -> &'static str {
+        let row = self.rows[job].state.name();
+        let live = self.scheduler.job(job).map(|job| job.state.name());
+        assert_eq!(live.unwrap_or(row), row, "memory and store agree about {job}");
+        row
+    }
+
+    /// The offers since the last call: connection, job, attempt.
+    pub fn take_offers(&mut self) -> Vec<(u64, JobId, u32)> {
+        self.offers.drain(..).map(|(c, offer)| (c.0, offer.job_id, offer.attempt.0)).collect()
+    }
+
+    pub fn acks(&self) -> usize {
+        self.sent.iter().filter(|(_, m)| matches!(m, SchedulerMessage::Ack(_))).count()
+    }
+
+    /// The cancels since the beginning: connection, job, attempt, reason.
+    pub fn cancels(&self) -> Vec<(u64, JobId, u32, CancelReason)> {
+        self.sent
+            .iter()
+            .filter_map(|(connection, message)| match message {
+                SchedulerMessage::Cancel(c) => Some((connection.0, c.job_id.clone(), c.attempt.0, c.reason)),
+                _ => None,
+            })
+            .collect()
+    }
+}
