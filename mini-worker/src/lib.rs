@@ -1,1 +1,4 @@
-//! See the crate description.
+//! The native worker: restores speech with one copy of the model while downloads, decoding, encoding and uploads of
+//! its jobs overlap around it.
+
+pub mod session;

@@ -1,0 +1,525 @@
+//! The brain of one link to one scheduler: pure, without clock, randomness of its own or IO.
+//!
+//! **Call [`Session::handle`], then drain [`Session::poll_effect`] and do the effects in their order, then wait for the
+//! next input or for [`Session::next_deadline`], whichever comes first, and hand in [`Input::Tick`] at a deadline.**
+//!
+//! What it holds to:
+//! - An offer is answered at once and in order: accepted or rejected before any later `ready`.
+//! - A terminal message is journaled before it is sent, sent again after every `welcome` and before `ready`, and
+//!   forgotten only when it is acknowledged.
+//! - A link that is silent for [`LINK_SILENCE_TIMEOUT`] is given up; reconnecting goes on for ever.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use shared_protocol::limits::{LINK_SILENCE_TIMEOUT, PING_INTERVAL};
+use shared_protocol::{
+    Accept, Assign, Attempt, Cancel, Cancelled, Complete, DecodeError, DurationMs, Failed, FailureCode,
+    Hello, HlsSegment, Item, JobFailure, JobId, JobOutcome, MessageId, PROTOCOL_VERSION, Ping, ProtocolError,
+    Ready, Reject, RejectReason, RunningAttempt, SchedulerMessage, TimestampMs, Welcome, WorkerMessage,
+};
+
+use super::backoff::Backoff;
+use super::outstanding::Outstanding;
+use super::running::{ProgressUpdate, Running, StopCause};
+
+/// A connection that lived so long has proved itself: the next pause before reconnecting is a short one again. A
+/// scheduler that greets and then drops everyone is not hammered.
+const STABLE_AFTER: DurationMs = DurationMs(10_000);
+
+/// After turning down a job that it cannot do, a worker waits so long before it offers its slots again.
+const UNSUPPORTED_PAUSE: DurationMs = DurationMs(1_000);
+
+/// How an attempt's pipeline ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum JobEnd {
+    /// Restored and published.
+    Completed {
+        /// All HLS segments.
+        segments: Vec<HlsSegment>,
+        /// What was made.
+        outcome: JobOutcome,
+    },
+    /// It failed.
+    Failed(JobFailure),
+    /// It stopped, as an [`Effect::Stop`] asked.
+    Stopped,
+}
+
+/// What happens to a session.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// A deadline passed.
+    Tick,
+    /// The connection that [`Effect::Connect`] asked for is open.
+    LinkOpened,
+    /// The connection is gone, or could not be made.
+    LinkClosed,
+    /// One message of a frame, readable or not.
+    Received(Item<SchedulerMessage>),
+    /// An attempt's pipeline reports.
+    Progressed {
+        /// The job.
+        job_id: JobId,
+        /// The attempt.
+        attempt: Attempt,
+        /// How far it is.
+        update: ProgressUpdate,
+    },
+    /// An attempt's pipeline ended.
+    Ended {
+        /// The job.
+        job_id: JobId,
+        /// The attempt.
+        attempt: Attempt,
+        /// How.
+        end: JobEnd,
+    },
+    /// Seconds of inference left on this worker. Reported in `ready` and in every ping.
+    Backlog(f64),
+    /// So many of the worker's slots are taken by other environments.
+    SlotsElsewhere(u32),
+    /// Finish what runs, take nothing new.
+    Drain,
+    /// Stop what runs and hand it back.
+    HandBack,
+}
+
+/// What the session asks its shell to do, in this order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Open a connection; answer with [`Input::LinkOpened`] or [`Input::LinkClosed`].
+    Connect,
+    /// Drop the connection, without an answer: later input from it must not reach the session.
+    Disconnect,
+    /// Send a message on the open connection.
+    Send(WorkerMessage),
+    /// Keep a terminal message safe. It has to be done before any later [`Effect::Send`].
+    Journal(WorkerMessage),
+    /// Remove a journaled message.
+    Forget(MessageId),
+    /// Run an accepted attempt; answer with [`Input::Progressed`] and one [`Input::Ended`].
+    Start(Assign),
+    /// Stop an attempt; its [`Input::Ended`] follows in any case.
+    Stop {
+        /// The job.
+        job_id: JobId,
+        /// The attempt.
+        attempt: Attempt,
+    },
+    /// Write something to the log.
+    Note(Note),
+}
+
+/// Something for the log.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Note {
+    /// The scheduler greeted this worker.
+    Connected {
+        /// Its environment's name.
+        environment: String,
+    },
+    /// The scheduler was silent for too long.
+    Silent,
+    /// The next attempt to connect follows after a pause.
+    Reconnecting {
+        /// How long.
+        pause: DurationMs,
+    },
+    /// A message could not be read. The link lives on.
+    Unreadable(DecodeError),
+    /// The scheduler could not handle a message of ours.
+    PeerError(ProtocolError),
+    /// The scheduler speaks another version of the protocol.
+    OtherVersion(Welcome),
+}
+
+#[derive(Debug)]
+enum Link {
+    /// Disconnected, and trying again then.
+    Waiting { until: TimestampMs },
+    /// A connection was asked for.
+    Connecting { since: TimestampMs },
+    /// `hello` was sent.
+    Greeting { since: TimestampMs },
+    /// `welcome` came.
+    Ready(ReadyLink),
+}
+
+#[derive(Debug)]
+struct ReadyLink {
+    since: TimestampMs,
+    last_heard: TimestampMs,
+    next_ping: TimestampMs,
+    ping_interval: DurationMs,
+    ping_sequence: u64,
+    capabilities: Vec<String>,
+    /// The open slots that the scheduler counts on, and whether it knows of the drain; none before the first `ready`.
+    told: Option<(u32, bool)>,
+    ready_not_before: TimestampMs,
+}
+
+/// The session's state. Time is any clock in milliseconds that never steps back.
+#[derive(Debug)]
+pub struct Session {
+    hello: Hello,
+    message_prefix: String,
+    messages_made: u64,
+    backoff: Backoff,
+    link: Link,
+    running: BTreeMap<(JobId, Attempt), Running>,
+    outstanding: Outstanding,
+    backlog_seconds: f64,
+    slots_elsewhere: u32,
+    draining: bool,
+    effects: VecDeque<Effect>,
+}
+
+impl Session {
+    /// A session that connects at once. `seed` decides the pauses and makes message ids unique, so it has to differ from
+    /// run to run outside of simulations. `unacknowledged` are the journaled messages of earlier runs, oldest first.
+    pub fn new(hello: Hello, seed: u64, unacknowledged: Vec<WorkerMessage>, now: TimestampMs) -> Self {
+        Self {
+            hello,
+            message_prefix: format!("msg_{seed:016x}"),
+            messages_made: 0,
+            backoff: Backoff::new(seed),
+            link: Link::Waiting { until: now },
+            running: BTreeMap::new(),
+            outstanding: Outstanding::restored(unacknowledged),
+            backlog_seconds: 0.0,
+            slots_elsewhere: 0,
+            draining: false,
+            effects: VecDeque::new(),
+        }
+    }
+
+    /// How many more jobs can be taken now.
+    pub fn open_slots(&self) -> u32 {
+        let used = u32::try_from(self.running.len()).unwrap_or(u32::MAX);
+        let free = self.hello.slots.saturating_sub(used).saturating_sub(self.slots_elsewhere);
+        if self.draining { 0 } else { free }
+    }
+
+    /// The attempts that run here.
+    pub fn running(&self) -> impl ExactSizeIterator<Item = RunningAttempt> {
+        self.running
+            .keys()
+            .map(|(job_id, attempt)| RunningAttempt { job_id: job_id.clone(), attempt: *attempt })
+    }
+
+    /// Whether the scheduler has greeted this worker on the present connection.
+    pub fn is_connected(&self) -> bool {
+        matches!(self.link, Link::Ready(_))
+    }
+
+    /// Whether every terminal message was acknowledged.
+    pub fn is_settled(&self) -> bool {
+        self.outstanding.is_empty()
+    }
+
+    /// The next effect to do.
+    pub fn poll_effect(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    /// When [`Input::Tick`] is due at the latest.
+    pub fn next_deadline(&self) -> TimestampMs {
+        match &self.link {
+            Link::Waiting { until } => *until,
+            Link::Connecting { since } | Link::Greeting { since } => *since + LINK_SILENCE_TIMEOUT,
+            Link::Ready(link) => {
+                let silence = link.last_heard + LINK_SILENCE_TIMEOUT;
+                let resend = self.outstanding.next_resend(&link.capabilities);
+                let ready = self.ready_is_owed(link).then_some(link.ready_not_before);
+                let progress = self.running.values().filter_map(Running::progress_due).min();
+                [Some(silence), Some(link.next_ping), resend, ready, progress]
+                    .into_iter()
+                    .flatten()
+                    .min()
+                    .unwrap_or(silence)
+            }
+        }
+    }
+
+    /// Takes one input at the time `now`.
+    pub fn handle(&mut self, now: TimestampMs, input: Input) {
+        match input {
+            Input::Tick => {}
+            Input::LinkOpened => self.handle_opened(now),
+            Input::LinkClosed => self.handle_closed(now),
+            Input::Received(item) => self.handle_received(now, item),
+            Input::Progressed { job_id, attempt, update } => {
+                if let Some(running) = self.running.get_mut(&(job_id, attempt)) {
+                    running.update(update);
+                }
+            }
+            Input::Ended { job_id, attempt, end } => self.handle_ended(now, job_id, attempt, end),
+            Input::Backlog(seconds) => self.backlog_seconds = seconds,
+            Input::SlotsElsewhere(slots) => self.slots_elsewhere = slots,
+            Input::Drain => self.draining = true,
+            Input::HandBack => self.handle_hand_back(),
+        }
+        self.advance(now);
+    }
+
+    fn handle_opened(&mut self, now: TimestampMs) {
+        if matches!(self.link, Link::Connecting { .. }) {
+            self.effects.push_back(Effect::Send(WorkerMessage::Hello(self.hello.clone())));
+            self.link = Link::Greeting { since: now };
+        }
+    }
+
+    fn handle_closed(&mut self, now: TimestampMs) {
+        if !matches!(self.link, Link::Waiting { .. }) {
+            self.wait_before_reconnecting(now);
+        }
+    }
+
+    fn handle_received(&mut self, now: TimestampMs, item: Item<SchedulerMessage>) {
+        match &mut self.link {
+            Link::Waiting { .. } | Link::Connecting { .. } => return,
+            Link::Greeting { .. } => {}
+            Link::Ready(link) => link.last_heard = now,
+        }
+        match item {
+            Ok(SchedulerMessage::Welcome(welcome)) => self.handle_welcome(now, welcome),
+            Ok(SchedulerMessage::Assign(assign)) => self.handle_assign(now, assign),
+            Ok(SchedulerMessage::Cancel(cancel)) => self.handle_cancel(now, cancel),
+            Ok(SchedulerMessage::Ack(ack)) => {
+                if self.outstanding.acknowledge(&ack.message_id) {
+                    self.effects.push_back(Effect::Forget(ack.message_id));
+                }
+            }
+            Ok(SchedulerMessage::Pong(_)) => {}
+            Ok(SchedulerMessage::Error(error)) => {
+                self.effects.push_back(Effect::Note(Note::PeerError(error)))
+            }
+            Err(error) => self.effects.push_back(Effect::Note(Note::Unreadable(error))),
+        }
+    }
+
+    fn handle_welcome(&mut self, now: TimestampMs, welcome: Welcome) {
+        if welcome.protocol != PROTOCOL_VERSION {
+            self.effects.push_back(Effect::Note(Note::OtherVersion(welcome)));
+            return self.give_up_link(now);
+        }
+        let shortest_to_longest = 100..=LINK_SILENCE_TIMEOUT.0 / 2;
+        let asked = welcome.ping_interval_ms;
+        let ping_interval = if shortest_to_longest.contains(&asked.0) { asked } else { PING_INTERVAL };
+        self.effects.push_back(Effect::Note(Note::Connected { environment: welcome.environment }));
+        for message in self.outstanding.replay(now, &welcome.capabilities) {
+            self.effects.push_back(Effect::Send(message));
+        }
+        for running in self.running.values_mut() {
+            running.start_over();
+        }
+        self.link = Link::Ready(ReadyLink {
+            since: now,
+            last_heard: now,
+            next_ping: now + ping_interval,
+            ping_interval,
+            ping_sequence: 0,
+            capabilities: welcome.capabilities,
+            told: None,
+            ready_not_before: now,
+        });
+    }
+
+    fn handle_assign(&mut self, now: TimestampMs, assign: Assign) {
+        let Assign { job_id, attempt, .. } = &assign;
+        let (job_id, attempt) = (job_id.clone(), *attempt);
+        if let Link::Ready(ReadyLink { told: Some((slots, _)), .. }) = &mut self.link {
+            *slots = slots.saturating_sub(1);
+        }
+        let accept = WorkerMessage::Accept(Accept { job_id: job_id.clone(), attempt });
+        if self.running.contains_key(&(job_id.clone(), attempt)) {
+            self.effects.push_back(Effect::Send(accept));
+            return;
+        }
+        if let Some(end) = self.outstanding.end_of(&job_id, attempt).cloned() {
+            self.effects.push_back(Effect::Send(accept));
+            self.effects.push_back(Effect::Send(end));
+            return;
+        }
+        let others: Vec<Attempt> =
+            self.running.keys().filter(|(job, _)| *job == job_id).map(|(_, attempt)| *attempt).collect();
+        for older in others.iter().filter(|other| **other < attempt) {
+            self.stop(&job_id, *older, StopCause::Cancelled);
+        }
+        let newer_runs = others.iter().any(|other| *other > attempt);
+        if self.draining {
+            self.reject(now, job_id, attempt, RejectReason::Draining);
+        } else if !self.hello.samplers.contains(&assign.sampler) {
+            self.reject(now, job_id, attempt, RejectReason::Unsupported);
+        } else if newer_runs || self.open_slots() == 0 {
+            self.reject(now, job_id, attempt, RejectReason::NoSlot);
+        } else {
+            self.running.insert((job_id, attempt), Running::default());
+            self.effects.push_back(Effect::Send(accept));
+            self.effects.push_back(Effect::Start(assign));
+        }
+    }
+
+    fn reject(&mut self, now: TimestampMs, job_id: JobId, attempt: Attempt, reason: RejectReason) {
+        self.effects.push_back(Effect::Send(WorkerMessage::Reject(Reject { job_id, attempt, reason })));
+        if let Link::Ready(link) = &mut self.link {
+            // The scheduler counts on no slot until the next `ready`.
+            link.told = link.told.map(|(_, draining)| (0, draining));
+            if reason == RejectReason::Unsupported {
+                link.ready_not_before = now + UNSUPPORTED_PAUSE;
+            }
+        }
+    }
+
+    fn handle_cancel(&mut self, now: TimestampMs, cancel: Cancel) {
+        let Cancel { job_id, attempt, .. } = cancel;
+        let ended = self.outstanding.end_of(&job_id, attempt).is_some();
+        if !self.stop(&job_id, attempt, StopCause::Cancelled) && !ended {
+            // Nothing of it runs here: say so, rather than let the scheduler wait.
+            let message_id = self.next_message_id();
+            self.end_attempt(now, WorkerMessage::Cancelled(Cancelled { message_id, job_id, attempt }));
+        }
+    }
+
+    /// Stops an attempt; false when it does not run here.
+    fn stop(&mut self, job_id: &JobId, attempt: Attempt, cause: StopCause) -> bool {
+        let Some(running) = self.running.get_mut(&(job_id.clone(), attempt)) else { return false };
+        if running.stopping.is_none() {
+            self.effects.push_back(Effect::Stop { job_id: job_id.clone(), attempt });
+        }
+        if running.stopping != Some(StopCause::Cancelled) {
+            running.stopping = Some(cause);
+        }
+        true
+    }
+
+    fn handle_ended(&mut self, now: TimestampMs, job_id: JobId, attempt: Attempt, end: JobEnd) {
+        let Some(running) = self.running.remove(&(job_id.clone(), attempt)) else { return };
+        let message_id = self.next_message_id();
+        let failed = |message_id, job_id, failure| {
+            WorkerMessage::Failed(Failed { message_id, job_id, attempt, failure })
+        };
+        let message = match (end, running.stopping) {
+            (JobEnd::Completed { segments, outcome }, _) => {
+                WorkerMessage::Complete(Complete { message_id, job_id, attempt, segments, outcome })
+            }
+            (JobEnd::Failed(_) | JobEnd::Stopped, Some(StopCause::Cancelled)) => {
+                WorkerMessage::Cancelled(Cancelled { message_id, job_id, attempt })
+            }
+            (JobEnd::Stopped, Some(StopCause::HandBack)) => {
+                let text = "The worker was stopped and handed the job back.";
+                failed(message_id, job_id, JobFailure::new(FailureCode::WorkerStopping, text))
+            }
+            (JobEnd::Failed(failure), _) => failed(message_id, job_id, failure),
+            (JobEnd::Stopped, None) => {
+                let text = "The attempt stopped without having been asked to.";
+                failed(message_id, job_id, JobFailure::new(FailureCode::Internal, text))
+            }
+        };
+        self.end_attempt(now, message);
+    }
+
+    fn end_attempt(&mut self, now: TimestampMs, message: WorkerMessage) {
+        self.effects.push_back(Effect::Journal(message.clone()));
+        if self.is_connected() {
+            self.effects.push_back(Effect::Send(message.clone()));
+        }
+        self.outstanding.add(message, now);
+    }
+
+    fn handle_hand_back(&mut self) {
+        self.draining = true;
+        let all: Vec<RunningAttempt> = self.running().collect();
+        for RunningAttempt { job_id, attempt } in all {
+            self.stop(&job_id, attempt, StopCause::HandBack);
+        }
+    }
+
+    /// Everything that is due by now.
+    fn advance(&mut self, now: TimestampMs) {
+        match &self.link {
+            Link::Waiting { until } => {
+                if *until <= now {
+                    self.link = Link::Connecting { since: now };
+                    self.effects.push_back(Effect::Connect);
+                }
+            }
+            Link::Connecting { since: heard } | Link::Greeting { since: heard } => {
+                if *heard + LINK_SILENCE_TIMEOUT <= now {
+                    self.effects.push_back(Effect::Note(Note::Silent));
+                    self.give_up_link(now);
+                }
+            }
+            Link::Ready(link) => {
+                if link.last_heard + LINK_SILENCE_TIMEOUT <= now {
+                    self.effects.push_back(Effect::Note(Note::Silent));
+                    self.give_up_link(now);
+                } else {
+                    self.speak(now);
+                }
+            }
+        }
+    }
+
+    /// Says what a ready link owes: overdue terminal messages, `ready`, progress, a ping.
+    fn speak(&mut self, now: TimestampMs) {
+        let open_slots = self.open_slots();
+        let job_ids: Vec<RunningAttempt> = self.running().collect();
+        let Link::Ready(link) = &self.link else { return };
+        let ready_owed = self.ready_is_owed(link) && link.ready_not_before <= now;
+        let Link::Ready(link) = &mut self.link else { return };
+
+        let mut messages = self.outstanding.overdue(now, &link.capabilities);
+        if ready_owed {
+            link.told = Some((open_slots, self.draining));
+            messages.push(WorkerMessage::Ready(Ready {
+                slots: open_slots,
+                job_ids,
+                backlog_seconds: self.backlog_seconds,
+                draining: self.draining,
+            }));
+        }
+        for ((job_id, attempt), running) in &mut self.running {
+            let progress = running.take_progress(now, job_id, *attempt);
+            messages.extend(progress.into_iter().map(WorkerMessage::Progress));
+        }
+        if link.next_ping <= now {
+            link.ping_sequence += 1;
+            link.next_ping = now + link.ping_interval;
+            messages.push(WorkerMessage::Ping(Ping {
+                sequence: link.ping_sequence,
+                backlog_seconds: self.backlog_seconds,
+            }));
+        }
+        self.effects.extend(messages.into_iter().map(Effect::Send));
+    }
+
+    fn ready_is_owed(&self, link: &ReadyLink) -> bool {
+        link.told != Some((self.open_slots(), self.draining))
+    }
+
+    fn give_up_link(&mut self, now: TimestampMs) {
+        self.effects.push_back(Effect::Disconnect);
+        self.wait_before_reconnecting(now);
+    }
+
+    fn wait_before_reconnecting(&mut self, now: TimestampMs) {
+        if let Link::Ready(link) = &self.link
+            && link.since + STABLE_AFTER <= now
+        {
+            self.backoff.reset();
+        }
+        let pause = self.backoff.next_pause();
+        self.link = Link::Waiting { until: now + pause };
+        self.effects.push_back(Effect::Note(Note::Reconnecting { pause }));
+    }
+
+    fn next_message_id(&mut self) -> MessageId {
+        self.messages_made += 1;
+        MessageId::new(format!("{}-{}", self.message_prefix, self.messages_made))
+            .expect("a prefix of 20 safe characters and a number of at most 20 digits are an id")
+    }
+}
+
+#[cfg(test)]
+mod stories;
