@@ -6,6 +6,7 @@ use crate::storage::bundle_fetch::{FetchEvent, fetch};
 use crate::storage::bundle_manifest::{Component, Group, Manifest, host_platform};
 use crate::storage::home::Home;
 use serde::Serialize;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Arguments of `mini-worker models`.
@@ -43,8 +44,7 @@ pub fn run(args: &ModelsArgs) -> ExitCode {
         Err(error) => return fail(args.json, &error.to_string()),
     };
     let report = match &args.action {
-        None => Report::of(&home, &shown_groups(&home)),
-        Some(Action::Verify) => Report::of(&home, &shown_groups(&home)),
+        None | Some(Action::Verify) => Report::of(&home, &shown_groups(&home)),
         Some(Action::Fetch { with }) => {
             let mut groups = Group::DEFAULT.to_vec();
             if with.contains(&Extra::Reference) {
@@ -56,22 +56,21 @@ pub fn run(args: &ModelsArgs) -> ExitCode {
             Report::of(&home, &groups)
         }
     };
-    if args.json {
-        println!(
-            "{}",
-            serde_json::to_string_pretty(&report).expect("a report holds only text, numbers and lists")
-        );
-    } else if args.action.is_none() {
-        print!("{}", report.table());
-    } else {
-        print!("{}", report.summary());
-    }
-    if report.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let text = match &args.action {
+        _ if args.json => report.json(),
+        None => report.table(),
+        Some(_) => report.summary(),
+    };
+    // Standard output may be a pipe that its reader closed early.
+    let written = std::io::stdout().write_all(text.as_bytes());
+    if report.ok && written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn fail(json: bool, message: &str) -> ExitCode {
     if json {
-        println!("{}", serde_json::json!({ "ok": false, "error": message }));
+        let report = serde_json::json!({ "ok": false, "error": message });
+        // The exit code tells the same when nobody reads the text.
+        writeln!(std::io::stdout(), "{report}").unwrap_or_default();
     } else {
         eprintln!("mini-worker models: {message}");
     }
@@ -148,6 +147,10 @@ impl Report {
         let has_runtime = components.iter().any(|component| component.group == Group::Runtime);
         let ok = has_runtime && components.iter().all(|c| c.files.iter().all(|file| file.problem.is_none()));
         Self { ok, home: home.root().display().to_string(), components }
+    }
+
+    fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a report holds only text, numbers and lists") + "\n"
     }
 
     fn table(&self) -> String {

@@ -1,0 +1,204 @@
+//! The three graphs of DeepFilterNet3, run window by window.
+//!
+//! The encoder turns features into an embedding; from it one decoder gets the bands' gains, the other the filters of the
+//! lowest frequencies.
+
+use super::deep_filter::COEFFICIENTS;
+use super::parameters::{BANDS, CONV_CHANNELS, FEATURE_CONTEXT, FILTERED_BINS, HIDDEN, PATHWAY_CONTEXT};
+use super::runtime::{environment, session};
+use super::stateful::make_stateful;
+use crate::inference::engine::EngineError;
+use crate::storage::Bundle;
+use ort::session::{Session, SessionOutputs};
+use ort::value::TensorRef;
+use std::path::Path;
+
+/// Recurrent layers of each graph.
+const ENCODER_LAYERS: usize = 1;
+const ERB_LAYERS: usize = 2;
+const DF_LAYERS: usize = 2;
+
+/// The graphs, ready to run.
+pub struct Network {
+    encoder: Session,
+    erb_decoder: Session,
+    df_decoder: Session,
+}
+
+/// What the network carries from window to window for one channel.
+#[derive(Debug, Clone)]
+pub struct NetworkState {
+    encoder: Vec<f32>,
+    erb: [Vec<f32>; ERB_LAYERS],
+    df: [Vec<f32>; DF_LAYERS],
+    /// The last frames of levels.
+    levels: Vec<f32>,
+    /// The last frames of real, then imaginary parts.
+    parts: [Vec<f32>; 2],
+    /// The last frames of the encoder's first layer, channel by channel.
+    pathway: Vec<f32>,
+}
+
+impl NetworkState {
+    /// At the start of a recording: as published, zeros.
+    pub fn new() -> Self {
+        let zeros = || vec![0.0; HIDDEN];
+        Self {
+            encoder: zeros(),
+            erb: std::array::from_fn(|_| zeros()),
+            df: std::array::from_fn(|_| zeros()),
+            levels: vec![0.0; FEATURE_CONTEXT * BANDS],
+            parts: std::array::from_fn(|_| vec![0.0; FEATURE_CONTEXT * FILTERED_BINS]),
+            pathway: vec![0.0; CONV_CHANNELS * PATHWAY_CONTEXT * FILTERED_BINS],
+        }
+    }
+}
+
+/// What the network sees of a window, frame after frame.
+pub struct Features {
+    /// Levels of the bands.
+    pub levels: Vec<f32>,
+    /// Real parts of the lowest frequencies.
+    pub real: Vec<f32>,
+    /// Imaginary parts of the lowest frequencies.
+    pub imaginary: Vec<f32>,
+}
+
+/// What the network says about a window, frame after frame.
+pub struct Decision {
+    /// Gains of the bands.
+    pub gains: Vec<f32>,
+    /// Filters of the lowest frequencies, see [`super::deep_filter`].
+    pub coefficients: Vec<f32>,
+}
+
+impl Network {
+    /// Loads and rewrites the graphs of the bundle.
+    pub fn load(bundle: &Bundle, threads: usize) -> Result<Self, EngineError> {
+        let environment = environment(bundle.runtime())?;
+        let load = |path: &Path, layers: usize| {
+            let what = path.display().to_string();
+            let published = std::fs::read(path)
+                .map_err(|e| EngineError::Load { what: what.clone(), reason: e.to_string() })?;
+            let rewritten = make_stateful(&published, layers, HIDDEN)
+                .map_err(|e| EngineError::UnexpectedModel { what: what.clone(), reason: e.to_string() })?;
+            session(&environment, &what, &rewritten, threads)
+        };
+        Ok(Self {
+            encoder: load(bundle.encoder(), ENCODER_LAYERS)?,
+            erb_decoder: load(bundle.erb_decoder(), ERB_LAYERS)?,
+            df_decoder: load(bundle.df_decoder(), DF_LAYERS)?,
+        })
+    }
+
+    /// Runs the graphs on `frames` frames.
+    pub fn run(
+        &mut self,
+        frames: usize,
+        features: &Features,
+        state: &mut NetworkState,
+    ) -> Result<Decision, EngineError> {
+        self.try_run(frames, features, state).map_err(|e| EngineError::Run(e.to_string()))
+    }
+
+    fn try_run(
+        &mut self,
+        frames: usize,
+        features: &Features,
+        state: &mut NetworkState,
+    ) -> ort::Result<Decision> {
+        let seen = frames + FEATURE_CONTEXT;
+        let levels = after_context(&mut state.levels, &features.levels);
+        let mut parts = after_context(&mut state.parts[0], &features.real);
+        parts.extend(after_context(&mut state.parts[1], &features.imaginary));
+
+        let mut encoded = self.encoder.run(ort::inputs![
+            "feat_erb" => TensorRef::from_array_view(([1, 1, seen, BANDS], levels.as_slice()))?,
+            "feat_spec" => TensorRef::from_array_view(([1, 2, seen, FILTERED_BINS], parts.as_slice()))?,
+            "h0_in" => hidden(&state.encoder)?,
+        ])?;
+        state.encoder = floats(&encoded, "h0_out", HIDDEN)?;
+        let [embedding, e0, e1, e2, e3] = ["emb", "e0", "e1", "e2", "e3"].map(|name| encoded.remove(name));
+        let (Some(embedding), Some(e0), Some(e1), Some(e2), Some(e3)) = (embedding, e0, e1, e2, e3) else {
+            return Err(ort::Error::new("the encoder lacks an output"));
+        };
+        let first_layer = floats(&encoded, "c0", CONV_CHANNELS * frames * FILTERED_BINS)?;
+        drop(encoded);
+
+        let decoded = self.erb_decoder.run(ort::inputs![
+            "emb" => &embedding, "e3" => &e3, "e2" => &e2, "e1" => &e1, "e0" => &e0,
+            "h0_in" => hidden(&state.erb[0])?, "h1_in" => hidden(&state.erb[1])?,
+        ])?;
+        let gains = floats(&decoded, "m", frames * BANDS)?;
+        state.erb = [floats(&decoded, "h0_out", HIDDEN)?, floats(&decoded, "h1_out", HIDDEN)?];
+        drop(decoded);
+
+        let pathway = after_pathway_context(&mut state.pathway, &first_layer, frames);
+        let shape = [1, CONV_CHANNELS, frames + PATHWAY_CONTEXT, FILTERED_BINS];
+        let decoded = self.df_decoder.run(ort::inputs![
+            "emb" => &embedding, "c0" => TensorRef::from_array_view((shape, pathway.as_slice()))?,
+            "h0_in" => hidden(&state.df[0])?, "h1_in" => hidden(&state.df[1])?,
+        ])?;
+        let coefficients = floats(&decoded, "coefs", frames * COEFFICIENTS)?;
+        state.df = [floats(&decoded, "h0_out", HIDDEN)?, floats(&decoded, "h1_out", HIDDEN)?];
+        Ok(Decision { gains, coefficients })
+    }
+}
+
+fn hidden(state: &[f32]) -> ort::Result<TensorRef<'_, f32>> {
+    TensorRef::from_array_view(([1usize, 1, HIDDEN], state))
+}
+
+/// A copy of an output, which has to have `length` numbers.
+fn floats(outputs: &SessionOutputs<'_>, name: &str, length: usize) -> ort::Result<Vec<f32>> {
+    let value = outputs.get(name).ok_or_else(|| ort::Error::new(format!("there is no output {name}")))?;
+    let (_, data) = value.try_extract_tensor::<f32>()?;
+    if data.len() != length {
+        return Err(ort::Error::new(format!("output {name} has {} numbers, not {length}", data.len())));
+    }
+    Ok(data.to_vec())
+}
+
+/// The context and the window behind it; the end of it becomes the next context.
+fn after_context(context: &mut Vec<f32>, window: &[f32]) -> Vec<f32> {
+    let mut joined = context.clone();
+    joined.extend_from_slice(window);
+    context.clone_from(&joined[window.len()..].to_vec());
+    joined
+}
+
+/// The same for every channel of the encoder's first layer.
+fn after_pathway_context(context: &mut [f32], window: &[f32], frames: usize) -> Vec<f32> {
+    let (before, now) = (PATHWAY_CONTEXT * FILTERED_BINS, frames * FILTERED_BINS);
+    let mut joined = vec![0.0; CONV_CHANNELS * (before + now)];
+    let channels = joined.chunks_exact_mut(before + now);
+    for ((joined, context), window) in
+        channels.zip(context.chunks_exact_mut(before)).zip(window.chunks_exact(now))
+    {
+        joined[..before].copy_from_slice(context);
+        joined[before..].copy_from_slice(window);
+        context.copy_from_slice(&joined[now..]);
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn context_slides_along_even_when_the_window_is_shorter_than_it() {
+        let mut context = vec![1.0, 2.0, 3.0, 4.0];
+        assert_eq!(after_context(&mut context, &[5.0, 6.0]), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        assert_eq!(context, [3.0, 4.0, 5.0, 6.0]);
+
+        let mut context = vec![0.0; CONV_CHANNELS * PATHWAY_CONTEXT * FILTERED_BINS];
+        let numbers: Vec<f32> = (0..CONV_CHANNELS * FILTERED_BINS).map(|i| i as f32).collect();
+        let joined = after_pathway_context(&mut context, &numbers, 1);
+        let per_channel = PATHWAY_CONTEXT * FILTERED_BINS;
+        assert_eq!(joined[per_channel], 0.0);
+        assert_eq!(joined[(per_channel + FILTERED_BINS) + per_channel], FILTERED_BINS as f32);
+        assert_eq!(context[per_channel - 1], (FILTERED_BINS - 1) as f32, "the newest frame is last");
+        assert_eq!(context[2 * per_channel - 1], (2 * FILTERED_BINS - 1) as f32);
+    }
+}
