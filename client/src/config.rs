@@ -77,10 +77,14 @@ pub enum ConfigError {
         hint: String,
     },
     /// The key has characters that no key has.
-    #[error("the key is empty or has characters that no key has: check {KEY_VARIABLE} or api_key in the profile")]
+    #[error(
+        "the key is empty or has characters that no key has: check {KEY_VARIABLE} or api_key in the profile"
+    )]
     InvalidKey,
     /// The address cannot be read.
-    #[error("{text:?} is not the address of a service ({reason}): write it like https://minifleet.example.com")]
+    #[error(
+        "{text:?} is not the address of a service ({reason}): write it like https://minifleet.example.com"
+    )]
     InvalidUrl {
         /// The address as given.
         text: String,
@@ -147,7 +151,9 @@ impl Sources {
             (Some(key), _, _) => key,
             (None, Some(stored), _) if stored.url.origin() == url.origin() => match stored.api_key {
                 Some(key) => key,
-                None => return Err(ConfigError::NoKey { url, hint: ", or api_key in the profile".to_owned() }),
+                None => {
+                    return Err(ConfigError::NoKey { url, hint: ", or api_key in the profile".to_owned() });
+                }
             },
             (None, Some(stored), Some(path)) => {
                 let hint = format!(" (the profile {} holds a key for {} only)", path.display(), stored.url);
@@ -182,7 +188,8 @@ fn find_profile(working_folder: Option<&Path>, user_config_folder: Option<&Path>
         .flat_map(Path::ancestors)
         .map(|folder| folder.join(PROJECT_PROFILE))
         .find(|path| path.is_file());
-    of_project.or_else(|| user_config_folder.map(|folder| folder.join(USER_PROFILE)).filter(|path| path.is_file()))
+    of_project
+        .or_else(|| user_config_folder.map(|folder| folder.join(USER_PROFILE)).filter(|path| path.is_file()))
 }
 
 fn read_profile(path: &Path) -> Result<StoredProfile, ConfigError> {
@@ -228,10 +235,7 @@ mod tests {
         let deep = project.path().join("a/b/c");
         std::fs::create_dir_all(&deep).expect("folders");
         let found = Sources { working_folder: Some(deep), ..Sources::default() }.resolve().expect("profile");
-        assert_eq!(
-            (found.url.as_str(), found.api_key.expose()),
-            ("http://127.0.0.1:8787/", "secret")
-        );
+        assert_eq!((found.url.as_str(), found.api_key.expose()), ("http://127.0.0.1:8787/", "secret"));
         assert!(!format!("{found:?}").contains("secret"));
     }
 
@@ -244,9 +248,15 @@ mod tests {
             user_config_folder: Some(home.path().to_owned()),
             ..Sources::default()
         };
-        assert_eq!(sources("https://good.example").resolve().expect("same address").api_key.expose(), "secret");
+        assert_eq!(
+            sources("https://good.example").resolve().expect("same address").api_key.expose(),
+            "secret"
+        );
         let error = sources("https://other.example").resolve().expect_err("another address");
-        assert!(error.to_string().contains(KEY_VARIABLE) && error.to_string().contains("good.example"), "{error}");
+        assert!(
+            error.to_string().contains(KEY_VARIABLE) && error.to_string().contains("good.example"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -260,7 +270,10 @@ mod tests {
             ..Sources::default()
         };
         let found = sources.clone().resolve().expect("environment");
-        assert_eq!((found.url.host_str(), found.api_key.expose()), (Some("environment.example"), "of-environment"));
+        assert_eq!(
+            (found.url.host_str(), found.api_key.expose()),
+            (Some("environment.example"), "of-environment")
+        );
         let found = Sources { url: Some("http://flag.example".into()), ..sources }.resolve().expect("flag");
         assert_eq!(found.url.host_str(), Some("flag.example"));
     }
@@ -274,7 +287,9 @@ mod tests {
 
     #[test]
     fn addresses_that_cannot_be_one_are_refused_with_the_reason() {
-        for text in ["minifleet.example", "ftp://x.example", "https://me:pw@x.example", "https://x.example/v1"] {
+        for text in
+            ["minifleet.example", "ftp://x.example", "https://me:pw@x.example", "https://x.example/v1"]
+        {
             assert!(matches!(parse_url(text), Err(ConfigError::InvalidUrl { .. })), "{text}");
         }
     }

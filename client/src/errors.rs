@@ -26,7 +26,9 @@ pub enum Error {
         before_sending: bool,
     },
     /// An answer that is not what the API promises.
-    #[error("{address} gave an answer that this program does not understand ({reason}): is it the address of a minifleet edge?")]
+    #[error(
+        "{address} gave an answer that this program does not understand ({reason}): is it the address of a minifleet edge?"
+    )]
     UnexpectedAnswer {
         /// Scheme, host and port that were asked.
         address: String,
@@ -192,7 +194,9 @@ impl Problem {
         Problem {
             status,
             code: document.code.unwrap_or_else(|| format!("http_{status}")),
-            detail: document.detail.unwrap_or_else(|| format!("the service answered {title} and no explanation")),
+            detail: document
+                .detail
+                .unwrap_or_else(|| format!("the service answered {title} and no explanation")),
             title,
             field: document.field,
             request_id: document.request_id.or(request_id),
@@ -228,6 +232,9 @@ mod tests {
     fn an_error_page_of_a_proxy_still_says_something() {
         let problem = Problem::parse(502, "Bad Gateway", None, None, b"<html>oops</html>");
         assert_eq!(problem.code, "http_502");
-        assert_eq!(problem.to_string(), "the service answered 502 Bad Gateway and no explanation (code http_502)");
+        assert_eq!(
+            problem.to_string(),
+            "the service answered 502 Bad Gateway and no explanation (code http_502)"
+        );
     }
 }

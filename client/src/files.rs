@@ -79,7 +79,8 @@ impl Client {
                 }
             }
             let before = part.bytes;
-            let result = self.fetch(&Call::new(Method::GET, url.clone()), file, &mut part, &mut on_progress).await;
+            let result =
+                self.fetch(&Call::new(Method::GET, url.clone()), file, &mut part, &mut on_progress).await;
             let Err(error) = result else { continue };
             let asked = match fault(&error) {
                 Fault::Final => return Err(error),
@@ -220,7 +221,9 @@ impl Part {
     async fn finish(&mut self, file: &JobFile, destination: &Path) -> Result<Option<Error>, Error> {
         self.flush().await?;
         let actual = hex(&self.hasher.clone().finalize());
-        if let Some(expected) = file.sha256.as_deref().filter(|expected| !expected.eq_ignore_ascii_case(&actual)) {
+        if let Some(expected) =
+            file.sha256.as_deref().filter(|expected| !expected.eq_ignore_ascii_case(&actual))
+        {
             let (name, expected) = (file.name.clone(), expected.to_owned());
             return Ok(Some(Error::ChecksumMismatch { name, expected, actual }));
         }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
+use reqwest::header::{
+    AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
+};
 use reqwest::{Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use url::Url;
@@ -61,7 +63,8 @@ impl Call {
     }
 
     pub(crate) fn json(mut self, body: &impl serde::Serialize) -> Self {
-        let bytes = serde_json::to_vec(body).expect("request bodies have string keys and no failing serializers");
+        let bytes =
+            serde_json::to_vec(body).expect("request bodies have string keys and no failing serializers");
         self.body = Some(bytes.into());
         self.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         self
@@ -79,8 +82,10 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        serde_json::from_slice(&self.body)
-            .map_err(|error| Error::UnexpectedAnswer { address: self.address.clone(), reason: error.to_string() })
+        serde_json::from_slice(&self.body).map_err(|error| Error::UnexpectedAnswer {
+            address: self.address.clone(),
+            reason: error.to_string(),
+        })
     }
 }
 
@@ -226,7 +231,11 @@ impl Client {
             return Err(refuse_redirect(url, &response));
         }
         let text = |name: &str| {
-            response.headers().get(name).and_then(|value| value.to_str().ok()).map(|text| text.trim().to_owned())
+            response
+                .headers()
+                .get(name)
+                .and_then(|value| value.to_str().ok())
+                .map(|text| text.trim().to_owned())
         };
         let request_id = text("x-request-id");
         let retry_after = text(RETRY_AFTER.as_str())
@@ -244,7 +253,9 @@ pub(crate) fn fault(error: &Error) -> Fault {
     match error {
         Error::Unreachable { before_sending: true, .. } => Fault::NoConnection,
         Error::Unreachable { .. } => Fault::Broken,
-        Error::Problem(problem) if matches!(problem.status, 429 | 502 | 503 | 504) => Fault::Busy(problem.retry_after),
+        Error::Problem(problem) if matches!(problem.status, 429 | 502 | 503 | 504) => {
+            Fault::Busy(problem.retry_after)
+        }
         _ => Fault::Final,
     }
 }
@@ -264,7 +275,8 @@ pub(crate) fn address(url: &Url) -> String {
 }
 
 fn refuse_redirect(url: &Url, response: &Response) -> Error {
-    let target = response.headers().get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or("another address");
+    let target =
+        response.headers().get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or("another address");
     Error::UnexpectedAnswer {
         address: address(url),
         reason: format!("it redirects to {target}; if that is the service, use its address"),

@@ -116,7 +116,9 @@ impl Source {
         }
         match metadata.len() {
             0 => return Err(InputError::Empty(path.to_owned())),
-            size if size > MAX_BODY_BYTES => return Err(InputError::TooLarge { path: path.to_owned(), size }),
+            size if size > MAX_BODY_BYTES => {
+                return Err(InputError::TooLarge { path: path.to_owned(), size });
+            }
             _ => {}
         }
         std::fs::File::open(path).map_err(unreadable)?;

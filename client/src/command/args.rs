@@ -1,0 +1,209 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use minifleet_client::jobs::JobFilter;
+use shared_protocol::{JobId, OutputKind, Priority, Sampler};
+
+use super::exit;
+
+/// Restore recordings of speech on a fleet of workers.
+#[derive(Debug, Parser)]
+#[command(name = "minifleet", version, after_help = exit::help(), max_term_width = 110)]
+pub struct Args {
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Valid with every command.
+#[derive(Debug, ClapArgs)]
+pub struct GlobalArgs {
+    /// Address of the service [default: $MINIFLEET_URL, else a profile; the key is $MINIFLEET_API_KEY or the profile's]
+    #[arg(long, global = true, value_name = "URL")]
+    pub url: Option<String>,
+    /// Print one JSON document on standard output
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print no progress and no tables, only the paths of written files or the bare answer
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// How progress is shown on standard error
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "HOW")]
+    pub progress: ProgressMode,
+}
+
+/// How progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ProgressMode {
+    /// Bars on a terminal, else lines
+    #[default]
+    Auto,
+    /// Bars
+    Bars,
+    /// One line for each change of state
+    Plain,
+    /// One JSON object a line
+    Json,
+    /// Nothing
+    None,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Upload recordings, wait for them, download the results
+    Restore(RestoreArgs),
+    /// Show the queue and the workers
+    Status,
+    /// Show one job
+    Job(OneJobArgs),
+    /// List jobs, newest first
+    Jobs(JobsArgs),
+    /// Cancel jobs
+    Cancel(CancelArgs),
+    /// List or download the files of a job
+    Files(FilesArgs),
+    /// Print a link for listening to a job
+    Listen(ListenArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct RestoreArgs {
+    /// Recordings: audio or video
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Where the results go
+    #[arg(long, short = 'o', value_name = "DIR", default_value = "restored")]
+    pub output: PathBuf,
+    /// Take the recordings inside folders, and inside theirs
+    #[arg(long, short)]
+    pub recursive: bool,
+    /// How to restore: flash or pro [default: the service's]
+    #[arg(long, value_parser = vocabulary::<Sampler>)]
+    pub sampler: Option<Sampler>,
+    /// What to make: wav, flac, mp3 [default: all]. The stream for listening is always made
+    #[arg(long, value_delimiter = ',', value_parser = vocabulary::<OutputKind>, value_name = "KINDS")]
+    pub outputs: Vec<OutputKind>,
+    /// Class in the queue: high, normal or low
+    #[arg(long, value_parser = vocabulary::<Priority>)]
+    pub priority: Option<Priority>,
+    /// A text of your own that stays with the job; may be repeated
+    #[arg(long, value_parser = key_and_value, value_name = "KEY=VALUE")]
+    pub metadata: Vec<(String, String)>,
+    /// Leave the results on the service
+    #[arg(long)]
+    pub no_download: bool,
+    /// Open the listening page as soon as there is something to hear
+    #[arg(long)]
+    pub open: bool,
+    /// How many files are transferred at a time
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=32), value_name = "N")]
+    pub parallel: u16,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct OneJobArgs {
+    /// Id of the job
+    #[arg(value_name = "ID")]
+    pub job_id: JobId,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct JobsArgs {
+    /// Which jobs
+    #[arg(long, value_enum, default_value_t)]
+    pub state: StateFilter,
+    /// How many at most
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000), value_name = "N")]
+    pub limit: u32,
+}
+
+/// Which jobs to list.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub enum StateFilter {
+    /// Every job
+    #[default]
+    All,
+    /// Jobs that have not ended
+    Live,
+    /// Jobs that have ended
+    Ended,
+}
+
+impl From<StateFilter> for JobFilter {
+    fn from(filter: StateFilter) -> Self {
+        match filter {
+            StateFilter::All => JobFilter::All,
+            StateFilter::Live => JobFilter::Live,
+            StateFilter::Ended => JobFilter::Ended,
+        }
+    }
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct CancelArgs {
+    /// Ids of the jobs
+    #[arg(required = true, value_name = "ID")]
+    pub job_ids: Vec<JobId>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct FilesArgs {
+    /// Id of the job
+    #[arg(value_name = "ID")]
+    pub job_id: JobId,
+    /// Only these files, such as restored.wav
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Download them
+    #[arg(long, short)]
+    pub download: bool,
+    /// Where they go
+    #[arg(long, short = 'o', value_name = "DIR", default_value = "restored", requires = "download")]
+    pub output: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct ListenArgs {
+    /// Id of the job
+    #[arg(value_name = "ID")]
+    pub job_id: JobId,
+    /// For how many hours the link works [default: the service's]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=8760))]
+    pub hours: Option<u64>,
+    /// Open it in the browser
+    #[arg(long)]
+    pub open: bool,
+}
+
+/// Reads a word of the shared vocabulary; its own complaint lists the words that there are.
+fn vocabulary<T: serde::de::DeserializeOwned>(word: &str) -> Result<T, String> {
+    serde_json::from_value(serde_json::Value::String(word.to_owned())).map_err(|error| error.to_string())
+}
+
+fn key_and_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write it as KEY=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn words_of_the_vocabulary_are_read_and_others_are_explained() {
+        assert_eq!(vocabulary::<Sampler>("pro"), Ok(Sampler::Pro));
+        let error = vocabulary::<OutputKind>("ogg").expect_err("not an output");
+        assert!(error.contains("ogg") && error.contains("flac"), "{error}");
+    }
+}

@@ -1,0 +1,68 @@
+//! The command's parts. HTTP is the library's business; here are arguments, progress, reports and exit codes.
+
+mod args;
+mod cancel;
+mod context;
+mod exit;
+mod files;
+mod inputs;
+mod interrupt;
+mod listen;
+mod pipeline;
+mod progress;
+mod report;
+mod restore;
+mod show;
+mod table;
+mod text;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+use context::Context;
+use exit::{Exit, Failure};
+
+/// Runs the command that the process's arguments ask for.
+pub fn run() -> ExitCode {
+    let args = Args::parse();
+    let json = args.global.json;
+    let exit = match start(args) {
+        Ok(exit) => exit,
+        Err(failure) => {
+            failure.print(json);
+            failure.exit()
+        }
+    };
+    ExitCode::from(exit.code())
+}
+
+fn start(args: Args) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::local("start", &error))?;
+    let exit = runtime.block_on(Box::pin(execute(args)));
+    // A checksum that is still being computed must not hold the process after Ctrl-C.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn execute(args: Args) -> Result<Exit, Failure> {
+    let Args { global, command } = args;
+    match command {
+        Command::Restore(restore) => {
+            // Complaints about the files come before complaints about the service.
+            let inputs = inputs::collect(&restore.files, restore.recursive)?;
+            restore::run(&Context::new(global)?, &restore, inputs).await
+        }
+        Command::Status => show::status(&Context::new(global)?).await,
+        Command::Job(one) => show::job(&Context::new(global)?, &one.job_id).await,
+        Command::Jobs(jobs) => show::jobs(&Context::new(global)?, &jobs).await,
+        Command::Cancel(cancel) => cancel::run(&Context::new(global)?, &cancel.job_ids).await,
+        Command::Files(files) => files::run(&Context::new(global)?, &files).await,
+        Command::Listen(listen) => listen::run(&Context::new(global)?, &listen).await,
+    }
+}

@@ -1,0 +1,285 @@
+//! One recording's way: upload, job, waiting, download. Ctrl-C stops it at any point and withdraws its job.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use minifleet_client::jobs::{Job, JobState, NewJob, WaitOptions, WatchEvent};
+use minifleet_client::uploads::Source;
+use minifleet_client::{Client, Error};
+use shared_protocol::{JobId, OutputKind};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio_util::sync::CancellationToken;
+
+use super::args::RestoreArgs;
+use super::exit::{Exit, Failure};
+use super::inputs::{Input, result_name};
+use super::listen;
+use super::progress::{Event, Reporter, Track};
+use super::report::{Outcome, RestoreResult, Transfer, WrittenFile};
+
+/// After Ctrl-C a request that makes a job may finish for so long, since it is not known yet whether there is a job.
+const CREATION_GRACE: Duration = Duration::from_secs(5);
+
+/// What all recordings of a run share.
+pub struct Pipeline<'a> {
+    pub client: &'a Client,
+    pub args: &'a RestoreArgs,
+    pub reporter: &'a Reporter,
+    /// Uploads and downloads at a time.
+    pub transfers: &'a Semaphore,
+    pub interrupt: &'a CancellationToken,
+    pub wait: WaitOptions,
+    /// The recordings themselves, which no result may overwrite.
+    pub originals: &'a BTreeSet<PathBuf>,
+}
+
+/// Why a recording did not come to its end.
+enum Stop {
+    Interrupted,
+    Failed(Failure),
+}
+
+impl<E: Into<Failure>> From<E> for Stop {
+    fn from(failure: E) -> Self {
+        Stop::Failed(failure.into())
+    }
+}
+
+impl Pipeline<'_> {
+    /// Restores one recording. Whatever happens is in the result.
+    pub async fn run(&self, input: &Input) -> RestoreResult {
+        let started = Instant::now();
+        let mut track = self.reporter.track(&input.label);
+        let mut result = RestoreResult::new(&input.label);
+        let ended = match Box::pin(self.steps(input, &mut result, &mut track)).await {
+            Ok(()) => Outcome::Restored,
+            Err(Stop::Failed(failure)) => {
+                let outcome = result.outcome_of_failure();
+                result.fail(&failure);
+                outcome
+            }
+            Err(Stop::Interrupted) => {
+                let (failure, outcome) = self.withdraw(&result).await;
+                result.fail(&failure);
+                outcome
+            }
+        };
+        result.finish(ended, started.elapsed());
+        track.report(&Event::Ended { outcome: ended.label(), message: result.error_message() });
+        result
+    }
+
+    async fn steps(&self, input: &Input, result: &mut RestoreResult, track: &mut Track) -> Result<(), Stop> {
+        let job_id = self.queue(input, result, track).await?;
+        let job = self.watch(&job_id, result, track).await?;
+        match job.state {
+            JobState::Completed => {}
+            JobState::Cancelled => {
+                let message = format!("job {} was cancelled by somebody else", job.job_id);
+                return Err(Failure::Own { exit: Exit::JobFailed, code: "job_cancelled", message }.into());
+            }
+            _ => return Err(job_failure(&job).into()),
+        }
+        if !self.args.no_download {
+            self.download(input, &job.job_id, result, track).await?;
+        }
+        Ok(())
+    }
+
+    /// Uploads the recording and makes a job for it.
+    async fn queue(
+        &self,
+        input: &Input,
+        result: &mut RestoreResult,
+        track: &mut Track,
+    ) -> Result<JobId, Stop> {
+        let permit = self.permit().await?;
+        track.report(&Event::Reading);
+        let source = self.unless_interrupted(Source::read(&input.path)).await?.map_err(Error::from)?;
+        let began = Instant::now();
+        let sending = self.client.upload(&source, |progress| track.report(&Event::Uploading(progress)));
+        let stored = self.unless_interrupted(sending).await??;
+        let took = began.elapsed();
+        drop(permit);
+        result.upload = Some(Transfer { bytes: stored.size, seconds: took.as_secs_f64() });
+        track.report(&Event::Uploaded { upload_id: &stored.upload_id, bytes: stored.size, took });
+
+        let mut outputs = self.args.outputs.clone();
+        if !outputs.is_empty() && !outputs.contains(&OutputKind::Hls) {
+            outputs.insert(0, OutputKind::Hls);
+        }
+        let new_job = NewJob {
+            sampler: self.args.sampler,
+            outputs,
+            priority: self.args.priority,
+            metadata: self.args.metadata.iter().cloned().collect(),
+            ..NewJob::of_upload(&stored.upload_id)
+        };
+        let job = self.create_job(&new_job).await?;
+        track.report(&Event::Queued { job_id: &job.job_id });
+        let job_id = job.job_id.clone();
+        result.job_id = Some(job_id.clone());
+        result.job = Some(job);
+        Ok(job_id)
+    }
+
+    /// Makes the job. An interruption waits a little for the answer, so that the job can be withdrawn.
+    async fn create_job(&self, new_job: &NewJob) -> Result<Job, Stop> {
+        let grace = async {
+            self.interrupt.cancelled().await;
+            tokio::time::sleep(CREATION_GRACE).await;
+        };
+        tokio::select! {
+            job = self.client.create_job(new_job) => Ok(job?),
+            () = grace => Err(Stop::Interrupted),
+        }
+    }
+
+    /// Waits for the job's end; as soon as there is something to hear, says where.
+    async fn watch(
+        &self,
+        job_id: &JobId,
+        result: &mut RestoreResult,
+        track: &mut Track,
+    ) -> Result<Job, Stop> {
+        let mut watch = self.client.watch(job_id, self.wait);
+        loop {
+            match self.unless_interrupted(watch.next()).await?? {
+                WatchEvent::Changed(job) => {
+                    result.job = Some((*job).clone());
+                    track.report(&Event::Job(&job));
+                    let audible = job.is_playable() || job.state == JobState::Completed;
+                    if audible && result.listen.is_none() {
+                        self.unless_interrupted(self.make_link(&job, result, track)).await?;
+                    }
+                    if job.state.has_ended() {
+                        return Ok(*job);
+                    }
+                }
+                WatchEvent::Away { since, reason } => {
+                    track.report(&Event::Away { since, reason: &reason.to_string() });
+                }
+                WatchEvent::Back { after } => track.report(&Event::Back { after }),
+            }
+        }
+    }
+
+    /// A link that cannot be made does not spoil a restore; the next change of the job tries again.
+    async fn make_link(&self, job: &Job, result: &mut RestoreResult, track: &mut Track) {
+        match self.client.playback_link(&job.job_id, None).await {
+            Ok(link) => {
+                track.report(&Event::Playable(&link));
+                if self.args.open
+                    && let Err(error) = listen::open_in_browser(&link.page)
+                {
+                    track.report(&Event::Note(&format!("the listening page could not be opened: {error}")));
+                }
+                result.listen = Some(link);
+            }
+            Err(error) if job.state.has_ended() => {
+                track.report(&Event::Note(&format!("no link for listening: {error}")));
+            }
+            Err(_) => {}
+        }
+    }
+
+    async fn download(
+        &self,
+        input: &Input,
+        job_id: &JobId,
+        result: &mut RestoreResult,
+        track: &mut Track,
+    ) -> Result<(), Stop> {
+        let files = self.unless_interrupted(self.client.job_files(job_id)).await??;
+        let _permit = self.permit().await?;
+        let folder = self.args.output.join(&input.folder);
+        make_folder(&folder).await?;
+        let began = Instant::now();
+        for file in &files {
+            let path = folder.join(result_name(&input.stem, &file.name));
+            self.refuse_to_overwrite_an_original(&path)?;
+            let fetching = self.client.download(file, &path, |progress| {
+                track.report(&Event::Downloading { name: &file.name, progress });
+            });
+            self.unless_interrupted(fetching).await??;
+            track.report(&Event::Downloaded { name: &file.name, path: &path });
+            result.files.push(WrittenFile::of(file, path));
+        }
+        let bytes = files.iter().map(|file| file.size).sum();
+        result.download = Some(Transfer { bytes, seconds: began.elapsed().as_secs_f64() });
+        Ok(())
+    }
+
+    fn refuse_to_overwrite_an_original(&self, path: &Path) -> Result<(), Failure> {
+        match path.canonicalize() {
+            Ok(existing) if self.originals.contains(&existing) => Err(Failure::usage(
+                "would_overwrite_input",
+                format!(
+                    "{} is one of the recordings to restore: choose another folder with -o",
+                    path.display()
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// One of the transfers that may run at a time.
+    async fn permit(&self) -> Result<SemaphorePermit<'_>, Stop> {
+        let permit = self.unless_interrupted(self.transfers.acquire()).await?;
+        Ok(permit.expect("the semaphore lives as long as the pipeline and is never closed"))
+    }
+
+    async fn unless_interrupted<T>(&self, work: impl Future<Output = T>) -> Result<T, Stop> {
+        tokio::select! {
+            biased;
+            () = self.interrupt.cancelled() => Err(Stop::Interrupted),
+            done = work => Ok(done),
+        }
+    }
+
+    /// After Ctrl-C: cancels the job, if there is one, and says what became of it.
+    async fn withdraw(&self, result: &RestoreResult) -> (Failure, Outcome) {
+        let interrupted = |message| Failure::Own { exit: Exit::Interrupted, code: "interrupted", message };
+        let Some(job_id) = &result.job_id else {
+            return (interrupted("stopped before a job was made".to_owned()), Outcome::Interrupted);
+        };
+        if result.job.as_ref().is_some_and(|job| job.state == JobState::Completed) {
+            let message = format!("it is restored; fetch it with: minifleet files {job_id} --download");
+            return (interrupted(message), Outcome::Interrupted);
+        }
+        match self.client.cancel_job(job_id).await {
+            Ok(job) if job.state == JobState::Cancelled => {
+                (interrupted(format!("job {job_id} is cancelled")), Outcome::Cancelled)
+            }
+            Ok(_) => (interrupted(format!("the worker was told to stop job {job_id}")), Outcome::Cancelled),
+            Err(error) if error.is_problem("job_ended") => {
+                let message = format!("job {job_id} had ended already: see minifleet job {job_id}");
+                (interrupted(message), Outcome::Interrupted)
+            }
+            Err(error) => {
+                let message = format!("job {job_id} may still run ({error}); try: minifleet cancel {job_id}");
+                (interrupted(message), Outcome::Interrupted)
+            }
+        }
+    }
+}
+
+/// Makes a folder and those above it.
+pub async fn make_folder(folder: &Path) -> Result<(), Failure> {
+    tokio::fs::create_dir_all(folder)
+        .await
+        .map_err(|error| Failure::local(&format!("make the folder {}", folder.display()), &error))
+}
+
+/// A failed job as a failure of the command.
+pub fn job_failure(job: &Job) -> Failure {
+    let message = match &job.failure {
+        Some(failure) => {
+            let advice = failure.advice.as_deref().map(|advice| format!(" {advice}")).unwrap_or_default();
+            format!("{} ({}).{advice}", failure.message.trim_end_matches('.'), failure.code)
+        }
+        None => format!("job {} {} without a reason", job.job_id, job.state.label()),
+    };
+    Failure::Own { exit: Exit::JobFailed, code: "job_failed", message }
+}
