@@ -1,0 +1,24 @@
+//! What the tests of the whole system stand on: the built edge under real `workerd`, callers of its API, and a worker whose
+//! every step the test decides.
+//!
+//! Nothing in here is shared between two tests but the built edge: each boots its own, with its own state.
+//! Whatever goes wrong in a helper ends the test with a message that says what was expected.
+
+mod api;
+mod installation;
+mod keys;
+mod raw_http;
+mod scripted_worker;
+mod waiting;
+mod wall_clock;
+mod workerd;
+mod workerd_config;
+
+pub use api::{Answer, Api, Upload};
+pub use installation::{Installation, repository};
+pub use keys::{Key, Keys};
+pub use raw_http::raw_request;
+pub use scripted_worker::{Closed, ScriptedWorker};
+pub use waiting::{PATIENCE, until};
+pub use workerd::{Edge, EdgeOptions};
+pub use workerd_config::WorkerdConfig;

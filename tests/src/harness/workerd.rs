@@ -1,0 +1,205 @@
+//! The built edge under real `workerd`: on a port of its own, with its state on disk, to be killed and booted again.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    os::unix::{fs::symlink, process::CommandExt},
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    time::{Duration, Instant},
+};
+
+use super::{Api, Installation, Key, Keys, PATIENCE, WorkerdConfig, wall_clock::WallClock};
+
+/// How to boot an edge.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EdgeOptions {
+    /// Makes [`Edge::set_wall_clock_ahead`] work.
+    pub movable_wall_clock: bool,
+}
+
+/// A running edge. It ends with this value, and with the thread that booted it should the test be killed.
+#[derive(Debug)]
+pub struct Edge {
+    installation: Installation,
+    folder: tempfile::TempDir,
+    clock: Option<WallClock>,
+    process: Option<Child>,
+    port: u16,
+    log: Log,
+}
+
+/// What `workerd` printed so far.
+#[derive(Debug, Clone, Default)]
+struct Log(Arc<Mutex<String>>);
+
+impl Log {
+    fn add(&self, line: &str) {
+        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        log.push_str(line);
+        log.push('\n');
+    }
+
+    fn text(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Edge {
+    /// Boots an edge with empty state.
+    ///
+    /// # Panics
+    /// It does not come up; the message has what it printed, or what to install.
+    pub fn start() -> Self {
+        Self::start_with(EdgeOptions::default())
+    }
+
+    /// Boots an edge with empty state, as asked for.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    pub fn start_with(options: EdgeOptions) -> Self {
+        let installation = Installation::find();
+        let folder =
+            tempfile::Builder::new().prefix("minifleet-edge-").tempdir().expect("a temporary folder");
+        let path = folder.path();
+        for state in ["objects", "r2"] {
+            std::fs::create_dir_all(path.join("state").join(state))
+                .expect("a temporary folder can be written");
+        }
+        // `embed` takes only paths below the configuration's own folder.
+        symlink(&installation.edge_build, path.join("app")).expect("a temporary folder can be written");
+        symlink(&installation.miniflare_workers, path.join("miniflare"))
+            .expect("a temporary folder can be written");
+        let assets = installation.edge_build.join("assets");
+        let config = WorkerdConfig::read().to_capnp(&path.join("state"), &assets, &Keys::secrets());
+        std::fs::write(path.join("edge.capnp"), config).expect("a temporary folder can be written");
+        let clock = options.movable_wall_clock.then(|| WallClock::build(path));
+        let mut edge = Self { installation, folder, clock, process: None, port: 0, log: Log::default() };
+        edge.boot();
+        edge
+    }
+
+    /// Boots it again on the same state, after [`Self::kill`]. The port is another one unless it was asked to stay. Returns how
+    /// long it took to listen.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    pub fn boot(&mut self) -> Duration {
+        let started = Instant::now();
+        let mut command = Command::new(&self.installation.workerd);
+        command
+            .args(["serve", "edge.capnp", "--experimental", "--control-fd", "1"])
+            .arg(format!("--socket-addr=http=127.0.0.1:{}", self.port))
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(clock) = &self.clock {
+            clock.apply(&mut command);
+        }
+        end_with_this_thread(&mut command);
+        let mut process = command.spawn().expect("workerd can be run: `npm ci` installs it");
+        let (listening, port) = mpsc::channel();
+        let log = self.log.clone();
+        read_lines(process.stdout.take(), move |line| {
+            let event = serde_json::from_str::<serde_json::Value>(line).unwrap_or_default();
+            match event["port"].as_u64().and_then(|port| u16::try_from(port).ok()) {
+                Some(port) if event["event"] == "listen" => {
+                    // Nobody waits any more when the boot was given up.
+                    listening.send(port).unwrap_or_default();
+                }
+                _ => log.add(line),
+            }
+        });
+        let log = self.log.clone();
+        read_lines(process.stderr.take(), move |line| log.add(line));
+        self.process = Some(process);
+        match port.recv_timeout(PATIENCE) {
+            Ok(port) => self.port = port,
+            Err(_) => panic!("workerd does not listen:\n{}", self.log()),
+        }
+        started.elapsed()
+    }
+
+    /// SIGKILL, as a crash or a power cut would.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            // It may have ended by itself: then there is nothing left to kill.
+            process.kill().unwrap_or_default();
+            process.wait().map(|_| ()).unwrap_or_default();
+        }
+    }
+
+    /// Where it listens on 127.0.0.1. The same after another [`Self::boot`].
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its address.
+    pub fn origin(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Its folder of state.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What it printed so far.
+    pub fn log(&self) -> String {
+        self.log.text()
+    }
+
+    /// Its API, as the holder of this key sees it.
+    pub fn api(&self, key: Key) -> Api {
+        Api::new(self.origin(), Some(key))
+    }
+
+    /// Its API without any key.
+    pub fn api_without_key(&self) -> Api {
+        Api::new(self.origin(), None)
+    }
+
+    /// Sets how far its wall clock is ahead of this machine's.
+    ///
+    /// # Panics
+    /// It was not booted with a movable clock.
+    pub fn set_wall_clock_ahead(&self, by: Duration) {
+        self.clock.as_ref().expect("booted with movable_wall_clock").set_ahead(by);
+    }
+}
+
+impl Drop for Edge {
+    fn drop(&mut self) {
+        self.kill();
+        if std::thread::panicking() {
+            eprintln!("--- what the edge printed:\n{}---", self.log());
+        }
+    }
+}
+
+/// Lets the system end the process together with the thread that starts it, so that a killed test leaves nothing behind.
+/// (macOS has no such thing; there a killed test leaves its processes.)
+pub(super) fn end_with_this_thread(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    {
+        let end_with_parent = || {
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+            Ok(())
+        };
+        // SAFETY: between fork and exec only one system call is made, which allocates nothing.
+        unsafe { command.pre_exec(end_with_parent) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command.process_group(0);
+}
+
+fn read_lines(pipe: Option<impl Read + Send + 'static>, mut each: impl FnMut(&str) + Send + 'static) {
+    let Some(pipe) = pipe else { return };
+    std::thread::spawn(move || {
+        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+            each(&line);
+        }
+    });
+}
