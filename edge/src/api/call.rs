@@ -1,0 +1,160 @@
+//! What the stateless Worker asks of the scheduler's object, and its answers. One JSON body each way; never seen from
+//! outside.
+
+use serde::{Deserialize, Serialize};
+use shared_protocol::{Attempt, JobId, JobOutcome, TenantId, UploadId};
+
+use super::error::ApiError;
+use super::request::ListJobs;
+use super::view::{JobList, JobView, StatusView};
+use crate::scheduler::{Job, JobRequest, Playlist, SubmitError};
+
+/// Path of a call on the object.
+pub const CALL_PATH: &str = "/call";
+
+/// Path of a worker's WebSocket on the object.
+pub const CONNECT_PATH: &str = "/connect";
+
+/// Header that carries the name of the worker's key to the object.
+pub const WORKER_KEY_HEADER: &str = "Minifleet-Worker-Key";
+
+/// A question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "call")]
+pub enum Call {
+    /// Queue a job.
+    #[serde(rename_all = "camelCase")]
+    Submit {
+        /// Whose.
+        tenant: TenantId,
+        /// A fresh id.
+        job_id: JobId,
+        /// What.
+        request: JobRequest,
+        /// The client's key.
+        idempotency_key: Option<String>,
+    },
+    /// Look a job up.
+    #[serde(rename_all = "camelCase")]
+    Job {
+        /// Whose.
+        tenant: TenantId,
+        /// Which.
+        job_id: JobId,
+    },
+    /// Cancel a job.
+    #[serde(rename_all = "camelCase")]
+    Cancel {
+        /// Whose.
+        tenant: TenantId,
+        /// Which.
+        job_id: JobId,
+    },
+    /// List jobs.
+    #[serde(rename_all = "camelCase")]
+    List {
+        /// Whose.
+        tenant: TenantId,
+        /// Which.
+        list: ListJobs,
+    },
+    /// The state of queue and workers.
+    Status,
+    /// Do whatever is due, should an alarm have been lost.
+    Poke,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "reply")]
+pub enum Reply {
+    /// The job is queued now.
+    Created(Box<JobView>),
+    /// A job.
+    Job(Box<JobDetail>),
+    /// It will end when its worker confirms.
+    Cancelling(Box<JobView>),
+    /// It has ended, cancelled.
+    Cancelled(Box<JobView>),
+    /// Jobs.
+    List(JobList),
+    /// State.
+    Status(StatusView),
+    /// Done.
+    Poked,
+    /// The job was not taken, or is not there.
+    Refused(Refusal),
+}
+
+/// A job with what listeners need.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobDetail {
+    /// The job.
+    pub job: JobView,
+    /// The upload that it restores.
+    pub upload_id: UploadId,
+    /// What can be played.
+    pub playlist: Playlist,
+    /// The attempt whose result was taken.
+    pub accepted: Option<Attempt>,
+    /// What it made.
+    pub outcome: Option<JobOutcome>,
+}
+
+impl JobDetail {
+    /// A job with what listeners need.
+    pub fn of(job: &Job) -> Self {
+        Self {
+            job: JobView::of(job),
+            upload_id: job.request.source.upload_id.clone(),
+            playlist: job.playlist.clone(),
+            accepted: job.accepted,
+            outcome: job.outcome.clone(),
+        }
+    }
+}
+
+/// Why the scheduler refuses a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "refusal")]
+pub enum Refusal {
+    /// No such job of this tenant.
+    NotFound,
+    /// The bound of live jobs is reached.
+    QueueFull {
+        /// The bound.
+        limit: usize,
+    },
+    /// The key belongs to another request.
+    #[serde(rename_all = "camelCase")]
+    IdempotencyMismatch {
+        /// Whose key it is.
+        job_id: JobId,
+    },
+    /// Too late to cancel.
+    Ended {
+        /// How it ended.
+        state: String,
+    },
+}
+
+impl From<SubmitError> for Refusal {
+    fn from(error: SubmitError) -> Self {
+        match error {
+            SubmitError::QueueFull { limit } => Self::QueueFull { limit },
+            SubmitError::IdempotencyMismatch { job_id } => Self::IdempotencyMismatch { job_id },
+        }
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NotFound => Self::JobNotFound,
+            Refusal::QueueFull { limit } => Self::QueueFull { limit },
+            Refusal::IdempotencyMismatch { job_id } => Self::IdempotencyMismatch { job_id },
+            Refusal::Ended { state } => Self::JobEnded { state },
+        }
+    }
+}

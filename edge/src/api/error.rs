@@ -1,0 +1,312 @@
+//! Every error of the API, and the one table of its statuses and codes.
+//!
+//! The text of a variant is the `detail` of the answer: what happened, and what to do.
+
+use serde::Serialize;
+use shared_protocol::JobId;
+
+use super::key::KeyListError;
+use super::range::RangeError;
+use super::request::RequestError;
+use super::ticket::{TicketError, TicketKeyError};
+
+/// One condition that a client can meet.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApiError {
+    /// No such path.
+    #[error("There is nothing at this path. The paths are listed in docs/api.md.")]
+    RouteNotFound,
+    /// The path exists for other methods.
+    #[error("This path answers {allow} only.")]
+    MethodNotAllowed {
+        /// The value of the `Allow` header.
+        allow: String,
+    },
+    /// No `Authorization` header.
+    #[error("Send a key: Authorization: Bearer <key>.")]
+    KeyMissing,
+    /// A key that is in no list.
+    #[error("The key is not valid here. Ask the operator for a key of this environment and role.")]
+    KeyInvalid,
+    /// No ticket.
+    #[error("Send the ticket that came with the upload or the job in the header Minifleet-Ticket.")]
+    TicketMissing,
+    /// A ticket that this environment did not sign, or that is for something else.
+    #[error("The ticket is not valid for this. Use it unchanged, for exactly what it was given for.")]
+    TicketInvalid,
+    /// Its time is over.
+    #[error("The ticket has expired. Ask for a new one.")]
+    TicketExpired,
+    /// The request cannot be understood.
+    #[error("{detail}")]
+    InvalidRequest {
+        /// The field concerned, if it is one.
+        field: Option<&'static str>,
+        /// What is wrong with it, and what would be right.
+        detail: String,
+    },
+    /// A body without a length.
+    #[error("Send the body with a Content-Length; bodies of unknown length are not taken.")]
+    LengthRequired,
+    /// A JSON body beyond its bound.
+    #[error("The request is larger than {limit} bytes.")]
+    RequestTooLarge {
+        /// Bytes.
+        limit: u64,
+    },
+    /// A file beyond its bound.
+    #[error("The file is larger than {limit} bytes. Cut it, or compress it (FLAC and MP3 are fine).")]
+    UploadTooLarge {
+        /// Bytes.
+        limit: u64,
+    },
+    /// The body is not as long as announced.
+    #[error("The body has {actual} bytes where {expected} were announced. Send the whole file, unchanged.")]
+    SizeMismatch {
+        /// Bytes announced.
+        expected: u64,
+        /// Bytes of the body.
+        actual: u64,
+    },
+    /// The bytes are not those that were announced.
+    #[error("The SHA-256 of the body differs from the announced one; nothing was stored. Send it again.")]
+    ChecksumMismatch,
+    /// Another content is there.
+    #[error("This upload has a content of another size already. Create a new upload.")]
+    UploadExists,
+    /// No such upload of this tenant, or its content has not arrived.
+    #[error("There is no such upload. Create one, put its content, then use its uploadId.")]
+    UploadNotFound,
+    /// Another object is there.
+    #[error("Other bytes are stored under this name already. Objects of an attempt are written once.")]
+    ObjectExists,
+    /// No such job of this tenant.
+    #[error("There is no such job.")]
+    JobNotFound,
+    /// Too late to cancel.
+    #[error("The job is {state} already.")]
+    JobEnded {
+        /// How it ended.
+        state: String,
+    },
+    /// The key belongs to another request.
+    #[error(
+        "The Idempotency-Key was used before for another request, by job {job_id}. Use a new key for a new request."
+    )]
+    IdempotencyMismatch {
+        /// Whose key it is.
+        job_id: JobId,
+    },
+    /// The bound of live jobs is reached.
+    #[error("{limit} jobs are waiting or running, which is the limit. Try again later.")]
+    QueueFull {
+        /// The bound.
+        limit: usize,
+    },
+    /// No segment is listed.
+    #[error("Nothing of this job can be played yet. Try again in a second.")]
+    NotPlayableYet,
+    /// The job makes no HLS.
+    #[error("This job makes no HLS output. Create one with \"hls\" among its outputs.")]
+    NoPlayback,
+    /// No such file or segment.
+    #[error(
+        "There is no such file. Files are there once the job is completed; GET its files for their names."
+    )]
+    FileNotFound,
+    /// A range beyond the end.
+    #[error("The range lies beyond the end of the {size} bytes.")]
+    RangeNotSatisfiable {
+        /// Bytes of the whole.
+        size: u64,
+    },
+    /// A plain request where a WebSocket is spoken.
+    #[error("Connect here with a WebSocket.")]
+    UpgradeRequired,
+    /// The operator's fault.
+    #[error("The environment is not set up: {what}. Its operator has to mend that.")]
+    Misconfigured {
+        /// Which setting, and what is wrong with it. Never its value.
+        what: String,
+    },
+    /// The scheduler did not answer.
+    #[error("The scheduler does not answer. Try again in some seconds.")]
+    SchedulerUnavailable,
+    /// Ours.
+    #[error("A fault of the service. Try again; if it happens again, report the requestId.")]
+    Internal,
+}
+
+/// What the table says of one condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// HTTP status.
+    pub status: u16,
+    /// Stable name.
+    pub code: &'static str,
+    /// The same in words.
+    pub title: &'static str,
+    /// Seconds after which to try again, where that helps.
+    pub retry_after_seconds: Option<u32>,
+}
+
+const fn row(status: u16, code: &'static str, title: &'static str) -> Row {
+    Row { status, code, title, retry_after_seconds: None }
+}
+
+const fn row_retry(status: u16, code: &'static str, title: &'static str, seconds: u32) -> Row {
+    Row { status, code, title, retry_after_seconds: Some(seconds) }
+}
+
+impl ApiError {
+    /// The table of statuses and codes.
+    pub const fn row(&self) -> Row {
+        match self {
+            Self::RouteNotFound => row(404, "route_not_found", "No such path"),
+            Self::MethodNotAllowed { .. } => row(405, "method_not_allowed", "Method not allowed"),
+            Self::KeyMissing => row(401, "key_missing", "Key missing"),
+            Self::KeyInvalid => row(401, "key_invalid", "Key not valid"),
+            Self::TicketMissing => row(401, "ticket_missing", "Ticket missing"),
+            Self::TicketInvalid => row(403, "ticket_invalid", "Ticket not valid"),
+            Self::TicketExpired => row(403, "ticket_expired", "Ticket expired"),
+            Self::InvalidRequest { .. } => row(400, "invalid_request", "Request not valid"),
+            Self::LengthRequired => row(411, "length_required", "Content-Length missing"),
+            Self::RequestTooLarge { .. } => row(413, "request_too_large", "Request too large"),
+            Self::UploadTooLarge { .. } => row(413, "upload_too_large", "File too large"),
+            Self::SizeMismatch { .. } => row(422, "size_mismatch", "Size differs"),
+            Self::ChecksumMismatch => row(422, "checksum_mismatch", "Checksum differs"),
+            Self::UploadExists => row(409, "upload_exists", "Upload exists"),
+            Self::UploadNotFound => row(404, "upload_not_found", "No such upload"),
+            Self::ObjectExists => row(409, "object_exists", "Object exists"),
+            Self::JobNotFound => row(404, "job_not_found", "No such job"),
+            Self::JobEnded { .. } => row(409, "job_ended", "Job has ended"),
+            Self::IdempotencyMismatch { .. } => row(409, "idempotency_mismatch", "Key of another request"),
+            Self::QueueFull { .. } => row_retry(429, "queue_full", "Queue full", 30),
+            Self::NotPlayableYet => row_retry(404, "not_playable_yet", "Not playable yet", 1),
+            Self::NoPlayback => row(404, "no_playback", "No playback"),
+            Self::FileNotFound => row(404, "file_not_found", "No such file"),
+            Self::RangeNotSatisfiable { .. } => row(416, "range_not_satisfiable", "Range not satisfiable"),
+            Self::UpgradeRequired => row(426, "upgrade_required", "WebSocket expected"),
+            Self::Misconfigured { .. } => row(503, "misconfigured", "Environment not set up"),
+            Self::SchedulerUnavailable => {
+                row_retry(503, "scheduler_unavailable", "Scheduler does not answer", 5)
+            }
+            Self::Internal => row(500, "internal", "Internal fault"),
+        }
+    }
+
+    /// The request's field that is at fault, if it is one.
+    pub fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::InvalidRequest { field, .. } => *field,
+            _ => None,
+        }
+    }
+
+    /// The body of the answer.
+    pub fn problem<'a>(&self, request_id: &'a str) -> Problem<'a> {
+        let row = self.row();
+        Problem {
+            kind: format!("urn:minifleet:problem:{}", row.code),
+            title: row.title,
+            status: row.status,
+            detail: self.to_string(),
+            code: row.code,
+            request_id,
+            field: self.field(),
+            retry_after_seconds: row.retry_after_seconds,
+        }
+    }
+}
+
+/// RFC 9457 problem details.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Problem<'a> {
+    /// A URI that names the kind of problem; it identifies and need not resolve.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The kind in words.
+    pub title: &'static str,
+    /// HTTP status.
+    pub status: u16,
+    /// This occurrence: what happened, and what to do.
+    pub detail: String,
+    /// The kind's stable name.
+    pub code: &'static str,
+    /// For the operator's logs.
+    pub request_id: &'a str,
+    /// The request's field at fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<&'static str>,
+    /// When trying again may help.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after_seconds: Option<u32>,
+}
+
+impl From<TicketError> for ApiError {
+    fn from(error: TicketError) -> Self {
+        match error {
+            TicketError::Expired => Self::TicketExpired,
+            TicketError::Malformed | TicketError::UnknownKey | TicketError::BadSignature => {
+                Self::TicketInvalid
+            }
+        }
+    }
+}
+
+impl From<TicketKeyError> for ApiError {
+    fn from(error: TicketKeyError) -> Self {
+        Self::Misconfigured { what: error.to_string() }
+    }
+}
+
+impl From<KeyListError> for ApiError {
+    fn from(error: KeyListError) -> Self {
+        Self::Misconfigured { what: error.to_string() }
+    }
+}
+
+impl From<RangeError> for ApiError {
+    fn from(error: RangeError) -> Self {
+        let RangeError::NotSatisfiable { size } = error;
+        Self::RangeNotSatisfiable { size }
+    }
+}
+
+impl From<RequestError> for ApiError {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::TooLarge { limit } => Self::UploadTooLarge { limit },
+            RequestError::Json(reason) => Self::InvalidRequest {
+                field: None,
+                detail: format!("The body is not the JSON that is expected here: {reason}."),
+            },
+            RequestError::Field { field, reason } => {
+                Self::InvalidRequest { field: Some(field), detail: format!("{field}: {reason}.") }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_says_what_to_do_and_carries_its_stable_code() {
+        let json = serde_json::to_value(ApiError::QueueFull { limit: 7 }.problem("req_1")).unwrap();
+        assert_eq!(
+            json,
+            serde_json::json!({
+                "type": "urn:minifleet:problem:queue_full",
+                "title": "Queue full",
+                "status": 429,
+                "detail": "7 jobs are waiting or running, which is the limit. Try again later.",
+                "code": "queue_full",
+                "requestId": "req_1",
+                "retryAfterSeconds": 30,
+            })
+        );
+    }
+}

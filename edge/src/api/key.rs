@@ -1,0 +1,199 @@
+//! API keys: the lists of hashes that the operator sets, and the comparison of a presented key with them.
+
+use sha2::{Digest, Sha256};
+use shared_protocol::TenantId;
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+
+/// Why a list of keys cannot be used. Says which entry, never what is in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyListError {
+    /// The secret is not set, or empty.
+    #[error("the secret {0} holds no keys")]
+    Empty(&'static str),
+    /// An entry has another form.
+    #[error("entry {entry} of the secret {secret} is not {form}")]
+    BadEntry {
+        /// Which secret.
+        secret: &'static str,
+        /// Which entry, from 1.
+        entry: usize,
+        /// What it should be.
+        form: &'static str,
+    },
+}
+
+/// Name of the secret with the clients' keys.
+pub const CLIENT_KEYS: &str = "CLIENT_KEYS";
+
+/// Name of the secret with the workers' keys.
+pub const WORKER_KEYS: &str = "WORKER_KEYS";
+
+/// Who presented a client's key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Client {
+    /// The key's name.
+    pub key_id: String,
+    /// Whose uploads and jobs it may touch.
+    pub tenant: TenantId,
+}
+
+/// Who presented a worker's key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerKey {
+    /// The key's name. Sockets carry it as a tag, so that those of a revoked key can be told.
+    pub key_id: String,
+}
+
+/// A list of key hashes with their holders.
+#[derive(Debug, Clone)]
+pub struct KeyList<Holder> {
+    entries: Vec<([u8; 32], Holder)>,
+}
+
+impl KeyList<Client> {
+    /// Reads `id:tenant:sha256hex` entries, separated by commas or white space.
+    ///
+    /// # Errors
+    /// [`KeyListError`]; one bad entry refuses the whole list, because half a list is a puzzle at 3 in the morning.
+    pub fn parse_clients(secret: &str) -> Result<Self, KeyListError> {
+        parse(CLIENT_KEYS, "id:tenant:sha256hex", secret, |entry| {
+            let mut fields = entry.split(':');
+            let (id, tenant, hash) = (fields.next()?, fields.next()?, fields.next()?);
+            let tenant = TenantId::new(tenant).ok()?;
+            let holder = Client { key_id: key_id(id)?, tenant };
+            fields.next().is_none().then_some(())?;
+            Some((sha256_from_hex(hash)?, holder))
+        })
+    }
+}
+
+impl KeyList<WorkerKey> {
+    /// Reads `id:sha256hex` entries, separated by commas or white space.
+    ///
+    /// # Errors
+    /// As [`KeyList::parse_clients`].
+    pub fn parse_workers(secret: &str) -> Result<Self, KeyListError> {
+        parse(WORKER_KEYS, "id:sha256hex", secret, |entry| {
+            let (id, hash) = entry.split_once(':')?;
+            Some((sha256_from_hex(hash)?, WorkerKey { key_id: key_id(id)? }))
+        })
+    }
+}
+
+impl<Holder> KeyList<Holder> {
+    /// The holder of a presented key. Every entry is compared, in constant time, so that the time taken says neither
+    /// which entry matched nor how far one did.
+    pub fn holder(&self, key: &str) -> Option<&Holder> {
+        let presented: [u8; 32] = Sha256::digest(key.as_bytes()).into();
+        let mut found = Choice::from(0);
+        let mut at = 0_u64;
+        for (index, (hash, _)) in self.entries.iter().enumerate() {
+            let equal = hash.as_slice().ct_eq(presented.as_slice());
+            at.conditional_assign(&(index as u64), equal);
+            found |= equal;
+        }
+        let found: bool = found.into();
+        let (_, holder) = self.entries.get(usize::try_from(at).ok()?)?;
+        found.then_some(holder)
+    }
+}
+
+/// The key of an `Authorization: Bearer ...` header.
+pub fn bearer(header: &str) -> Option<&str> {
+    let (scheme, key) = header.trim().split_once(' ')?;
+    let key = key.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !key.is_empty()).then_some(key)
+}
+
+/// 32 bytes out of 64 hex digits.
+pub fn sha256_from_hex(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        let digits = std::str::from_utf8(digits).ok()?;
+        // `from_str_radix` would take a sign.
+        if !digits.bytes().all(|c| c.is_ascii_hexdigit()) {
+            return None;
+        }
+        *byte = u8::from_str_radix(digits, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+/// Lower-case hex.
+pub fn to_hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing to a String cannot fail");
+        text
+    })
+}
+
+/// Socket tags are at most 256 characters; 64 of a safe alphabet are enough for a name.
+fn key_id(text: &str) -> Option<String> {
+    let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    ((1..=64).contains(&text.len()) && text.chars().all(safe)).then(|| text.to_owned())
+}
+
+fn parse<Holder>(
+    secret_name: &'static str,
+    form: &'static str,
+    secret: &str,
+    read: impl Fn(&str) -> Option<([u8; 32], Holder)>,
+) -> Result<KeyList<Holder>, KeyListError> {
+    let entries = secret
+        .split([',', ' ', '\t', '\r', '\n'])
+        .filter(|entry| !entry.is_empty())
+        .enumerate()
+        .map(|(index, entry)| {
+            read(entry).ok_or(KeyListError::BadEntry { secret: secret_name, entry: index + 1, form })
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    if entries.is_empty() {
+        return Err(KeyListError::Empty(secret_name));
+    }
+    Ok(KeyList { entries })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(key: &str) -> String {
+        to_hex(&Sha256::digest(key.as_bytes()))
+    }
+
+    #[test]
+    fn during_a_rotation_both_keys_work_and_no_other() {
+        let secret = format!("old:acme:{}\nnew:acme:{},b:other:{}", hash("k1"), hash("k2"), hash("k3"));
+        let list = KeyList::parse_clients(&secret).unwrap();
+        let holder = |key: &str| list.holder(key).map(|c| (c.key_id.as_str(), c.tenant.as_str()));
+        assert_eq!(holder("k1"), Some(("old", "acme")));
+        assert_eq!(holder("k2"), Some(("new", "acme")));
+        assert_eq!(holder("k3"), Some(("b", "other")));
+        for wrong in ["", "k", "k11", "K1", &hash("k1")] {
+            assert_eq!(holder(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_bad_entry_is_named_and_not_shown() {
+        let good = format!("a:{}", hash("x"));
+        let error = KeyList::parse_workers(&format!("{good} b:nothex")).unwrap_err();
+        assert_eq!(error.to_string(), "entry 2 of the secret WORKER_KEYS is not id:sha256hex");
+        assert_eq!(KeyList::parse_workers(" \n").unwrap_err(), KeyListError::Empty(WORKER_KEYS));
+        assert!(KeyList::parse_clients(&format!("a:t:{}:more", hash("x"))).is_err());
+        assert!(sha256_from_hex(&"+f".repeat(32)).is_none());
+    }
+
+    #[test]
+    fn the_bearer_scheme_is_read_in_any_case() {
+        assert_eq!(bearer("Bearer abc"), Some("abc"));
+        assert_eq!(bearer("bearer   abc "), Some("abc"));
+        for none in ["", "abc", "Basic abc", "Bearer", "Bearer  "] {
+            assert_eq!(bearer(none), None, "{none:?}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The HTTP contract of `docs/api.md`, without any IO: paths, requests, answers, errors, keys, tickets.
+
+pub mod call;
+pub mod close;
+pub mod download;
+pub mod error;
+pub mod key;
+pub mod object_key;
+pub mod playlist;
+pub mod range;
+pub mod request;
+pub mod route;
+pub mod ticket;
+pub mod view;
+
+pub use error::{ApiError, Problem};

@@ -1,0 +1,232 @@
+//! The table of paths.
+
+use shared_protocol::{Attempt, JobId, UploadId};
+
+use super::error::ApiError;
+use super::object_key::{AttemptObject, is_file_name};
+
+/// Methods that some path takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// `GET`
+    Get,
+    /// `HEAD`: as `GET`, without the body.
+    Head,
+    /// `POST`
+    Post,
+    /// `PUT`
+    Put,
+}
+
+impl Method {
+    const ALL: [Self; 4] = [Self::Get, Self::Head, Self::Post, Self::Put];
+
+    /// Reads a method's name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.name() == name)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+        }
+    }
+}
+
+/// What a request is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Route {
+    /// Whether the edge answers. No key.
+    Health,
+    /// Queue and workers. Client's key.
+    Status,
+    /// Client's key.
+    CreateUpload,
+    /// Upload's ticket.
+    PutUpload(UploadId),
+    /// Client's key.
+    Upload(UploadId),
+    /// Client's key.
+    CreateJob,
+    /// Client's key.
+    ListJobs,
+    /// Client's key, as all that follow of a job.
+    Job(JobId),
+    /// Cancel.
+    CancelJob(JobId),
+    /// List of final files.
+    Files(JobId),
+    /// Make a playback link.
+    CreatePlayback(JobId),
+    /// Something to hear or save.
+    Media(JobId, Media),
+    /// Playback link: state.
+    PlayState(String),
+    /// Playback link: something to hear or save.
+    Play(String, Media),
+    /// Worker's key.
+    WorkerConnect,
+    /// Job's ticket: the upload.
+    WorkerUpload,
+    /// Job's ticket: store an object.
+    WorkerObject(JobId, Attempt, AttemptObject),
+}
+
+/// Bytes of a job that are read the same way with a key and with a playback link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Media {
+    /// The playlist.
+    Playlist,
+    /// An init segment or a segment.
+    Segment(Attempt, AttemptObject),
+    /// The upload.
+    Original,
+    /// A final file.
+    File(String),
+}
+
+/// Finds what a request is for.
+///
+/// # Errors
+/// [`ApiError::RouteNotFound`], or [`ApiError::MethodNotAllowed`] when the path exists for other methods.
+pub fn find(method: Option<Method>, path: &str) -> Result<Route, ApiError> {
+    let segments: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
+    if let Some(route) = method.and_then(|method| lookup(method, &segments)) {
+        return Ok(route);
+    }
+    let allowed: Vec<&str> = Method::ALL
+        .into_iter()
+        .filter(|method| lookup(*method, &segments).is_some())
+        .map(Method::name)
+        .collect();
+    if allowed.is_empty() {
+        Err(ApiError::RouteNotFound)
+    } else {
+        Err(ApiError::MethodNotAllowed { allow: allowed.join(", ") })
+    }
+}
+
+fn lookup(method: Method, segments: &[&str]) -> Option<Route> {
+    use Method::{Get, Head, Post, Put};
+    let ["v1", segments @ ..] = segments else { return None };
+    Some(match (method, segments) {
+        (Get | Head, ["health"]) => Route::Health,
+        (Get, ["status"]) => Route::Status,
+
+        (Post, ["uploads"]) => Route::CreateUpload,
+        (Get, ["uploads", id]) => Route::Upload(UploadId::new(*id).ok()?),
+        (Put, ["uploads", id, "content"]) => Route::PutUpload(UploadId::new(*id).ok()?),
+
+        (Post, ["jobs"]) => Route::CreateJob,
+        (Get, ["jobs"]) => Route::ListJobs,
+        (Get, ["jobs", id]) => Route::Job(job(id)?),
+        (Post, ["jobs", id, "cancel"]) => Route::CancelJob(job(id)?),
+        (Post, ["jobs", id, "playback"]) => Route::CreatePlayback(job(id)?),
+        (Get, ["jobs", id, "files"]) => Route::Files(job(id)?),
+        (Get | Head, ["jobs", id, "hls", "index.m3u8"]) => Route::Media(job(id)?, Media::Playlist),
+        (Get | Head, ["jobs", id, "hls", attempt, name]) => Route::Media(job(id)?, segment(attempt, name)?),
+        (Get | Head, ["jobs", id, "original"]) => Route::Media(job(id)?, Media::Original),
+        (Get | Head, ["jobs", id, "files", name]) => Route::Media(job(id)?, file(name)?),
+
+        (Get, ["play", ticket, "state"]) => Route::PlayState((*ticket).to_owned()),
+        (Get | Head, ["play", ticket, "index.m3u8"]) => play(ticket, Media::Playlist),
+        (Get | Head, ["play", ticket, "original"]) => play(ticket, Media::Original),
+        (Get | Head, ["play", ticket, "files", name]) => play(ticket, file(name)?),
+        (Get | Head, ["play", ticket, attempt, name]) => play(ticket, segment(attempt, name)?),
+
+        (Get, ["worker", "connect"]) => Route::WorkerConnect,
+        (Get | Head, ["worker", "upload"]) => Route::WorkerUpload,
+        (Put, ["worker", "objects", id, attempt, folder, name]) => Route::WorkerObject(
+            job(id)?,
+            self::attempt(attempt)?,
+            AttemptObject::parse(&format!("{folder}/{name}"))?,
+        ),
+        _ => return None,
+    })
+}
+
+fn job(id: &str) -> Option<JobId> {
+    JobId::new(id).ok()
+}
+
+/// From 1, in its one spelling.
+fn attempt(text: &str) -> Option<Attempt> {
+    let number: u32 = text.parse().ok()?;
+    (number > 0 && number.to_string() == text).then_some(Attempt(number))
+}
+
+fn segment(number: &str, name: &str) -> Option<Media> {
+    Some(Media::Segment(attempt(number)?, AttemptObject::parse_hls(name)?))
+}
+
+fn file(name: &str) -> Option<Media> {
+    is_file_name(name).then(|| Media::File(name.to_owned()))
+}
+
+fn play(ticket: &str, media: Media) -> Route {
+    Route::Play(ticket.to_owned(), media)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get(path: &str) -> Result<Route, ApiError> {
+        find(Some(Method::Get), path)
+    }
+
+    #[test]
+    fn players_find_what_playlists_name() {
+        let id = JobId::new("job_1").unwrap();
+        let segment = Media::Segment(Attempt(2), AttemptObject::HlsSegment(7));
+        assert_eq!(get("/v1/jobs/job_1/hls/index.m3u8"), Ok(Route::Media(id.clone(), Media::Playlist)));
+        assert_eq!(get("/v1/jobs/job_1/hls/2/seg-00007.m4s"), Ok(Route::Media(id, segment.clone())));
+        assert_eq!(get("/v1/play/t.s/index.m3u8"), Ok(Route::Play("t.s".into(), Media::Playlist)));
+        assert_eq!(get("/v1/play/t.s/2/seg-00007.m4s"), Ok(Route::Play("t.s".into(), segment)));
+        assert_eq!(
+            find(Some(Method::Head), "/v1/play/t.s/files/restored.wav"),
+            Ok(Route::Play("t.s".into(), Media::File("restored.wav".into())))
+        );
+    }
+
+    #[test]
+    fn another_method_is_told_which_ones_the_path_takes() {
+        let not_allowed = |allow: &str| Err(ApiError::MethodNotAllowed { allow: allow.into() });
+        assert_eq!(find(Some(Method::Put), "/v1/jobs"), not_allowed("GET, POST"));
+        assert_eq!(find(None, "/v1/jobs/job_1/original"), not_allowed("GET, HEAD"));
+        assert_eq!(get("/v1/worker/objects/job_1/1/hls/init.mp4"), not_allowed("PUT"));
+    }
+
+    #[test]
+    fn what_is_not_in_the_table_is_not_there() {
+        for path in [
+            "",
+            "/",
+            "/v1",
+            "/v1/",
+            "/v2/health",
+            "/v1/jobs/",
+            "/v1/jobs/../x",
+            "/v1/jobs/a%2fb",
+            "/v1/jobs/job_1/hls/0/init.mp4",
+            "/v1/jobs/job_1/hls/01/init.mp4",
+            "/v1/jobs/job_1/hls/1/other.mp4",
+            "/v1/worker/objects/job_1/1/stems/x",
+            "/v1/jobs/job_1/files/.x",
+            "/v1/health/",
+            "//v1/health",
+        ] {
+            assert_eq!(get(path), Err(ApiError::RouteNotFound), "{path:?}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_path_panics(path in "(/[a-z0-9./%_-]{0,12}){0,8}") {
+            let _answer = find(Some(Method::Get), &path);
+        }
+    }
+}

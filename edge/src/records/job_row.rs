@@ -1,0 +1,107 @@
+//! A job's row: the columns that are searched by, and the whole as JSON.
+
+use shared_protocol::TimestampMs;
+
+use super::RowError;
+use crate::scheduler::Job;
+
+/// A row of the table `jobs`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobRow {
+    /// Place in the order of submission; the primary key.
+    pub sequence: u64,
+    /// Its name.
+    pub job_id: String,
+    /// Its owner.
+    pub tenant: String,
+    /// The client's idempotency key.
+    pub idempotency_key: Option<String>,
+    /// When it ended; none while it is live.
+    pub ended_at_ms: Option<TimestampMs>,
+    /// All of it, but progress and playlist.
+    pub body: String,
+}
+
+/// Writes a job.
+pub fn encode(job: &Job) -> JobRow {
+    JobRow {
+        sequence: job.sequence,
+        job_id: job.id.to_string(),
+        tenant: job.tenant.to_string(),
+        idempotency_key: job.idempotency_key.clone(),
+        ended_at_ms: job.ended_at,
+        body: serde_json::to_string(job).expect("a job has text keys only and no fallible serializers"),
+    }
+}
+
+/// Reads a job's body.
+///
+/// # Errors
+/// [`RowError`] when an older or newer release wrote what this one cannot read.
+pub fn decode(body: &str) -> Result<Job, RowError> {
+    serde_json::from_str(body).map_err(|error| RowError::new("row of a job", error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::{ConnectionId, JobRequest, JobState};
+    use shared_protocol::{
+        Attempt, FailureCode, JobFailure, JobId, OutputKind, Priority, Sampler, Source, TenantId, UploadId,
+        WorkerId,
+    };
+    use std::collections::BTreeMap;
+
+    pub(crate) fn job() -> Job {
+        let request = JobRequest {
+            source: Source { upload_id: UploadId::new("upl_1").unwrap(), name: "tälk.mp3".into(), size: 9 },
+            content_type: Some("audio/mpeg".into()),
+            sampler: Sampler::Pro,
+            outputs: vec![OutputKind::Hls, OutputKind::Wav],
+            priority: Priority::High,
+            metadata: BTreeMap::from([("a".into(), "b".into())]),
+        };
+        let (id, tenant) = (JobId::new("job_1").unwrap(), TenantId::new("acme").unwrap());
+        Job::new(id, tenant, 7, request, Some("key".into()), TimestampMs(1_000))
+    }
+
+    #[test]
+    fn a_job_comes_back_as_it_was_in_every_state() {
+        let worker = WorkerId::new("mini-1").unwrap();
+        let offered = JobState::Offered {
+            worker: worker.clone(),
+            connection: ConnectionId(3),
+            offered_at: TimestampMs(2_000),
+        };
+        for state in [
+            JobState::Queued { not_before: TimestampMs(5) },
+            offered,
+            JobState::Running { worker },
+            JobState::Completed,
+            JobState::Failed,
+            JobState::Cancelled,
+        ] {
+            let mut job = job();
+            job.state = state;
+            job.attempt = Attempt(2);
+            job.accepted = Some(Attempt(1));
+            job.started_at = Some(TimestampMs(3));
+            job.first_audio_at = Some(TimestampMs(4));
+            job.retries = 1;
+            job.workers_lost = 2;
+            job.cancel_requested = true;
+            job.failure = Some(JobFailure::new(FailureCode::NoAudio, "none"));
+            let row = encode(&job);
+            assert_eq!(decode(&row.body), Ok(job));
+            assert_eq!((row.sequence, row.job_id.as_str(), row.tenant.as_str()), (7, "job_1", "acme"));
+        }
+    }
+
+    #[test]
+    fn a_newer_releases_fields_are_passed_over() {
+        let row = encode(&job());
+        let newer = row.body.replacen('{', "{\"fieldOfTomorrow\":{\"a\":1},", 1);
+        assert_eq!(decode(&newer), Ok(job()));
+        assert!(decode("{}").is_err());
+    }
+}
