@@ -2,4 +2,9 @@
 //!
 //! `shell` exists for wasm32 only: the native build breaks as soon as a brain imports the platform.
 
+pub mod api;
+pub mod records;
 pub mod scheduler;
+
+#[cfg(target_arch = "wasm32")]
+mod shell;

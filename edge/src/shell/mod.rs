@@ -1,31 +1,42 @@
-//! The shell.
-use worker::*;
+//! The shell: turns the platform's events into inputs and the scheduler's effects into IO. It decides nothing.
+//!
+//! Two roles: the stateless Worker in front (`frontend_worker`, `media`, `auth`, `call_scheduler`), of which any number
+//! run anywhere, and the one `Scheduler` object behind it (`scheduler_do`, `drive`, `store`, `sockets`).
 
-/// The scheduler.
-#[durable_object]
-pub struct Scheduler {
-    state: State,
-}
+#![deny(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, clippy::panic)]
 
-impl DurableObject for Scheduler {
-    fn new(state: State, _env: Env) -> Self {
-        Self { state }
-    }
-    async fn fetch(&self, _req: Request) -> Result<Response> {
-        Response::ok(format!("{:?}", self.state.id().name()))
-    }
-    async fn alarm(&self) -> Result<Response> {
-        Response::ok("")
-    }
-}
+mod auth;
+mod call_scheduler;
+mod drive;
+mod fault;
+mod frontend_worker;
+mod media;
+mod respond;
+mod scheduler_do;
+mod sockets;
+mod store;
+mod transaction;
+
+use shared_protocol::TimestampMs;
+use worker::{Context, Date, Env, Request, Response, ScheduleContext, ScheduledEvent, console_error, event};
+
+/// Name of the R2 bucket's binding.
+const MEDIA_BUCKET: &str = "MEDIA";
 
 #[event(fetch)]
-async fn fetch(req: Request, env: Env, _ctx: Context) -> Result<Response> {
-    if req.path() == "/v1/panic" {
-        panic!("asked");
-    }
-    env.durable_object("SCHEDULER")?.get_by_name("main")?.fetch_with_request(req).await
+async fn fetch(request: Request, env: Env, _context: Context) -> worker::Result<Response> {
+    frontend_worker::handle(request, &env).await
 }
 
+/// The dead-man switch: an alarm that failed too often is dropped by the platform, and nobody would notice.
 #[event(scheduled)]
-async fn scheduled(_e: ScheduledEvent, _env: Env, _ctx: ScheduleContext) {}
+async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
+    if let Err(fault) = call_scheduler::poke(&env).await {
+        console_error!("the scheduler could not be poked: {fault}");
+    }
+}
+
+/// The platform's clock. It stands still within one turn of an event.
+fn now() -> TimestampMs {
+    TimestampMs(Date::now().as_millis())
+}

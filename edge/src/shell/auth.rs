@@ -1,0 +1,74 @@
+//! Who asks, and what they may.
+
+use shared_protocol::TimestampMs;
+use worker::{Env, Request};
+
+use super::fault::Fault;
+use super::now;
+use crate::api::ApiError;
+use crate::api::key::{self, Client, KeyList, WorkerKey};
+use crate::api::ticket::{self, Claims, JobClaims, PlayClaims, TicketKeys, UploadClaims};
+
+/// Header of upload and job tickets.
+const TICKET_HEADER: &str = "Minifleet-Ticket";
+
+/// The client whose key a request carries.
+pub fn client(request: &Request, env: &Env) -> Result<Client, Fault> {
+    let list = KeyList::parse_clients(&secret(env, key::CLIENT_KEYS)?)?;
+    holder(request, &list)
+}
+
+/// The worker's key that a request carries.
+pub fn worker_key(request: &Request, env: &Env) -> Result<WorkerKey, Fault> {
+    let list = KeyList::parse_workers(&secret(env, key::WORKER_KEYS)?)?;
+    holder(request, &list)
+}
+
+/// The keys that sign tickets.
+pub fn ticket_keys(env: &Env) -> Result<TicketKeys, ApiError> {
+    Ok(TicketKeys::parse(&secret(env, ticket::TICKET_KEYS)?)?)
+}
+
+/// The right to put an upload's content.
+pub fn upload_ticket(request: &Request, env: &Env) -> Result<UploadClaims, Fault> {
+    match header_ticket(request, env)? {
+        Claims::Upload(claims) => Ok(claims),
+        Claims::Job(_) | Claims::Play(_) => Err(ApiError::TicketInvalid.into()),
+    }
+}
+
+/// The right to work on an attempt.
+pub fn job_ticket(request: &Request, env: &Env) -> Result<JobClaims, Fault> {
+    match header_ticket(request, env)? {
+        Claims::Job(claims) => Ok(claims),
+        Claims::Upload(_) | Claims::Play(_) => Err(ApiError::TicketInvalid.into()),
+    }
+}
+
+/// The right to listen.
+pub fn play_ticket(ticket: &str, env: &Env) -> Result<PlayClaims, Fault> {
+    match verify(ticket, env)? {
+        (Claims::Play(claims), _) => Ok(claims),
+        (Claims::Upload(_) | Claims::Job(_), _) => Err(ApiError::TicketInvalid.into()),
+    }
+}
+
+fn header_ticket(request: &Request, env: &Env) -> Result<Claims, Fault> {
+    let ticket = request.headers().get(TICKET_HEADER)?.ok_or(ApiError::TicketMissing)?;
+    Ok(verify(&ticket, env)?.0)
+}
+
+fn verify(ticket: &str, env: &Env) -> Result<(Claims, TimestampMs), Fault> {
+    Ok(ticket_keys(env)?.verify(ticket.trim(), now())?)
+}
+
+fn holder<Holder: Clone>(request: &Request, list: &KeyList<Holder>) -> Result<Holder, Fault> {
+    let header = request.headers().get("Authorization")?.ok_or(ApiError::KeyMissing)?;
+    let presented = key::bearer(&header).ok_or(ApiError::KeyMissing)?;
+    Ok(list.holder(presented).cloned().ok_or(ApiError::KeyInvalid)?)
+}
+
+fn secret(env: &Env, name: &'static str) -> Result<String, ApiError> {
+    let missing = |_| ApiError::Misconfigured { what: format!("the secret {name} is not set") };
+    Ok(env.secret(name).map_err(missing)?.to_string())
+}

@@ -1,0 +1,209 @@
+//! The `Scheduler` Durable Object: one for each environment.
+
+use std::panic::AssertUnwindSafe;
+
+use shared_protocol::limits::MAX_TEXT_LENGTH;
+use shared_protocol::{DecodeError, JobId, ProtocolError, TenantId, WorkerMessage, decode_frame};
+use worker::{
+    DurableObject, Env, Request, Response, Result, State, WebSocket, WebSocketIncomingMessage, console_warn,
+    durable_object,
+};
+
+use super::drive::Drive;
+use super::{respond, sockets};
+use crate::api::call::{CONNECT_PATH, Call, JobDetail, Refusal, Reply, WORKER_KEY_HEADER};
+use crate::api::request::ListJobs;
+use crate::api::view::{JobList, JobView, StatusView};
+use crate::scheduler::{CancelOutcome, Job, JobRequest, JobState, NewJob, Submitted};
+
+/// Characters of a message type that is repeated in an `error`.
+const MAX_KIND_LENGTH: usize = 64;
+
+/// The scheduler's object.
+#[durable_object]
+pub struct Scheduler {
+    drive: AssertUnwindSafe<Drive>,
+}
+
+impl DurableObject for Scheduler {
+    fn new(state: State, env: Env) -> Self {
+        Self { drive: AssertUnwindSafe(Drive::new(state, &env)) }
+    }
+
+    async fn fetch(&self, mut request: Request) -> Result<Response> {
+        if request.path() == CONNECT_PATH {
+            let key_id = request.headers().get(WORKER_KEY_HEADER)?.unwrap_or_default();
+            return self.accept_worker(&key_id).await;
+        }
+        let call = serde_json::from_str(&request.text().await?)?;
+        respond::json(200, &self.answer(call).await?)
+    }
+
+    async fn alarm(&self) -> Result<Response> {
+        self.drive.alarm().await?;
+        Response::empty()
+    }
+
+    async fn websocket_message(&self, socket: WebSocket, message: WebSocketIncomingMessage) -> Result<()> {
+        let WebSocketIncomingMessage::String(text) = message else {
+            let reason = "frames are text".to_owned();
+            sockets::refuse(&socket, unreadable(&DecodeError::Malformed { reason, kind: None }));
+            return Ok(());
+        };
+        let Some(attachment) = sockets::attachment(&socket)? else {
+            console_warn!("a socket without an attachment spoke");
+            return Ok(());
+        };
+        let mut messages = Vec::new();
+        for item in decode_frame::<WorkerMessage>(&text) {
+            match item {
+                Ok(message) => messages.push(message),
+                Err(error) => sockets::refuse(&socket, unreadable(&error)),
+            }
+        }
+        if messages.is_empty() {
+            return Ok(());
+        }
+        // A frame is one turn: its messages share a transaction.
+        self.drive
+            .turn(|brain, now| {
+                for message in messages {
+                    brain.handle_message(now, attachment.connection, message);
+                }
+            })
+            .await
+    }
+
+    async fn websocket_close(
+        &self,
+        socket: WebSocket,
+        code: usize,
+        reason: String,
+        _was_clean: bool,
+    ) -> Result<()> {
+        sockets::answer_close(&socket, code, &reason);
+        self.closed(&socket).await
+    }
+
+    async fn websocket_error(&self, socket: WebSocket, error: worker::Error) -> Result<()> {
+        console_warn!("a socket failed: {error}");
+        self.closed(&socket).await
+    }
+}
+
+impl Scheduler {
+    async fn accept_worker(&self, key_id: &str) -> Result<Response> {
+        // Runs the migrations, should this be the object's first event.
+        self.drive.turn(|_, _| ()).await?;
+        let connection = self.drive.store().next_connection()?;
+        sockets::accept(self.drive.state(), connection, key_id)
+    }
+
+    async fn closed(&self, socket: &WebSocket) -> Result<()> {
+        let Some(attachment) = sockets::attachment(socket)? else { return Ok(()) };
+        self.drive.turn(|brain, now| brain.handle_closed(now, attachment.connection)).await
+    }
+
+    async fn answer(&self, call: Call) -> Result<Reply> {
+        match call {
+            Call::Submit { tenant, job_id, request, idempotency_key } => {
+                self.submit(tenant, job_id, request, idempotency_key).await
+            }
+            Call::Job { tenant, job_id } => {
+                let found = self.find(&tenant, &job_id).await?;
+                Ok(found.map_or(Reply::Refused(Refusal::NotFound), |job| {
+                    Reply::Job(Box::new(JobDetail::of(&job)))
+                }))
+            }
+            Call::Cancel { tenant, job_id } => self.cancel(&tenant, &job_id).await,
+            Call::List { tenant, list } => self.list(&tenant, list).await,
+            Call::Status => Ok(Reply::Status(self.drive.turn(|brain, _| StatusView::of(brain)).await?)),
+            Call::Poke => {
+                self.drive.turn(|brain, now| brain.handle_deadline(now)).await?;
+                Ok(Reply::Poked)
+            }
+        }
+    }
+
+    async fn submit(
+        &self,
+        tenant: TenantId,
+        id: JobId,
+        request: JobRequest,
+        idempotency_key: Option<String>,
+    ) -> Result<Reply> {
+        // A call that is repeated, because its first answer was lost, finds the job that the first one made.
+        if let Some(job) = self.find(&tenant, &id).await? {
+            return Ok(Reply::Created(Box::new(JobView::of(&job))));
+        }
+        let known = match &idempotency_key {
+            Some(key) => self.drive.store().known_key(&tenant, key)?,
+            None => None,
+        };
+        let new = NewJob { id, tenant: tenant.clone(), request, idempotency_key };
+        let submitted = self.drive.turn(|brain, now| brain.submit(now, new, known)).await?;
+        match submitted {
+            Err(error) => Ok(Reply::Refused(error.into())),
+            Ok(Submitted::New(id)) => {
+                let job = self.find(&tenant, &id).await?;
+                Ok(job.map_or(Reply::Refused(Refusal::NotFound), |job| {
+                    Reply::Created(Box::new(JobView::of(&job)))
+                }))
+            }
+            Ok(Submitted::Known(id)) => {
+                let job = self.find(&tenant, &id).await?;
+                Ok(job.map_or(Reply::Refused(Refusal::NotFound), |job| {
+                    Reply::Job(Box::new(JobDetail::of(&job)))
+                }))
+            }
+        }
+    }
+
+    async fn cancel(&self, tenant: &TenantId, id: &JobId) -> Result<Reply> {
+        if self.find(tenant, id).await?.is_none() {
+            return Ok(Reply::Refused(Refusal::NotFound));
+        }
+        let outcome = self.drive.turn(|brain, now| brain.cancel(now, id)).await?;
+        let Some(job) = self.find(tenant, id).await? else { return Ok(Reply::Refused(Refusal::NotFound)) };
+        let view = Box::new(JobView::of(&job));
+        Ok(match outcome {
+            CancelOutcome::Requested => Reply::Cancelling(view),
+            CancelOutcome::Cancelled => Reply::Cancelled(view),
+            CancelOutcome::NotLive if job.state == JobState::Cancelled => Reply::Cancelled(view),
+            CancelOutcome::NotLive => Reply::Refused(Refusal::Ended { state: view.state }),
+        })
+    }
+
+    async fn list(&self, tenant: &TenantId, list: ListJobs) -> Result<Reply> {
+        self.drive.turn(|_, _| ()).await?;
+        let mut jobs = self.drive.store().list(tenant, list)?;
+        let limit = usize::try_from(list.limit).unwrap_or(usize::MAX);
+        let has_more = jobs.len() > limit;
+        jobs.truncate(limit);
+        let next_cursor = jobs.last().filter(|_| has_more).map(|job| job.sequence.to_string());
+        // Rows of live jobs lack their latest progress.
+        let view =
+            |brain: &crate::scheduler::Scheduler, job: &Job| JobView::of(brain.job(&job.id).unwrap_or(job));
+        let jobs = self.drive.turn(|brain, _| jobs.iter().map(|job| view(brain, job)).collect()).await?;
+        Ok(Reply::List(JobList { jobs, next_cursor }))
+    }
+
+    /// A tenant's job: from memory while it is live, from its row when it has ended.
+    async fn find(&self, tenant: &TenantId, id: &JobId) -> Result<Option<Job>> {
+        let live = self.drive.turn(|brain, _| brain.job(id).cloned()).await?;
+        let job = match live {
+            Some(job) => Some(job),
+            None => self.drive.store().job(id)?,
+        };
+        Ok(job.filter(|job| job.tenant == *tenant))
+    }
+}
+
+/// The answer to a message that cannot be read. It repeats what came, cut to a bound.
+fn unreadable(error: &DecodeError) -> ProtocolError {
+    ProtocolError {
+        code: error.code().to_owned(),
+        message: error.to_string().chars().take(MAX_TEXT_LENGTH).collect(),
+        regarding: error.kind().map(|kind| kind.chars().take(MAX_KIND_LENGTH).collect()),
+    }
+}
