@@ -3,8 +3,11 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-/// Times a call is repeated because the service is busy or cannot be reached.
+/// Times a call is repeated because the service is busy: with the pauses at most 8 s on top of what it asks for.
 const BUSY_RETRIES: u32 = 5;
+/// Times a call is repeated because no connection can be made: fewer, since most often nothing runs there, and somebody
+/// waits to be told.
+const CONNECT_RETRIES: u32 = 3;
 /// First backoff; doubles with each retry.
 const BACKOFF_BASE: Duration = Duration::from_millis(250);
 /// Longest backoff.
@@ -52,7 +55,8 @@ impl Retry {
             }
             Fault::NoConnection | Fault::Busy(_) => {
                 self.busy += 1;
-                if self.busy > BUSY_RETRIES {
+                let limit = if fault == Fault::NoConnection { CONNECT_RETRIES } else { BUSY_RETRIES };
+                if self.busy > limit {
                     return None;
                 }
                 let asked = match fault {

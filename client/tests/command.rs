@@ -323,7 +323,7 @@ async fn ctrl_c_cancels_the_job_that_it_started_and_says_so() {
     let result = &document(&output)["results"][0];
     assert_eq!(
         (&result["outcome"], &result["error"]["message"]),
-        (&json!("cancelled"), &json!("job job_1 is cancelled"))
+        (&json!("cancelled"), &json!("interrupted; the service has cancelled the job"))
     );
 }
 

@@ -60,7 +60,8 @@ async fn download(context: &Context, args: &FilesArgs, files: &[JobFile]) -> Res
     }
     make_folder(&args.output).await?;
     let stem = Path::new(&job.name).file_stem().unwrap_or(OsStr::new(job.job_id.as_str()));
-    let mut track = Reporter::new(context.progress, false).track(job.job_id.as_str());
+    let mut track =
+        Reporter::new(context.progress, [job.job_id.as_str()].into_iter()).track(job.job_id.as_str());
     let mut written = Vec::new();
     for file in files {
         let path = args.output.join(result_name(stem, &file.name));

@@ -250,9 +250,9 @@ impl Pipeline<'_> {
         }
         match self.client.cancel_job(job_id).await {
             Ok(job) if job.state == JobState::Cancelled => {
-                (interrupted(format!("job {job_id} is cancelled")), Outcome::Cancelled)
+                (interrupted("interrupted; the service has cancelled the job".to_owned()), Outcome::Cancelled)
             }
-            Ok(_) => (interrupted(format!("the worker was told to stop job {job_id}")), Outcome::Cancelled),
+            Ok(_) => (interrupted("interrupted; its worker was told to stop".to_owned()), Outcome::Cancelled),
             Err(error) if error.is_problem("job_ended") => {
                 let message = format!("job {job_id} had ended already: see minifleet job {job_id}");
                 (interrupted(message), Outcome::Interrupted)

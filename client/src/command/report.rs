@@ -202,7 +202,8 @@ fn places(result: &RestoreResult) -> String {
         }
         output.push_str(&files.render());
     }
-    if let Some(link) = &result.listen {
+    // Of a job that did not end well there is not everything to hear; `minifleet listen` still gives the link.
+    if let Some(link) = result.listen.as_ref().filter(|_| result.outcome == Outcome::Restored) {
         output.push_str(&format!("  listen: {} ({})\n", link.page, text::until(link.expires_at_ms)));
     }
     output

@@ -27,7 +27,7 @@ pub async fn run(context: &Context, args: &RestoreArgs, inputs: Vec<Input>) -> R
     }
     let interrupt = interrupt::watch();
     let originals: BTreeSet<_> = inputs.iter().filter_map(|input| input.path.canonicalize().ok()).collect();
-    let reporter = Reporter::new(context.progress, inputs.len() > 1);
+    let reporter = Reporter::new(context.progress, inputs.iter().map(|input| input.label.as_str()));
     let pipeline = Pipeline {
         client: &context.client,
         args,

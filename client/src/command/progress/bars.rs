@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressFinish, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use minifleet_client::jobs::{Job, JobPhase, JobState};
 use minifleet_client::uploads::Progress;
 use shared_protocol::Phase;
@@ -15,14 +15,13 @@ use crate::command::text;
 const FRACTION_STEPS: u64 = 1_000;
 const TICK: Duration = Duration::from_millis(120);
 
-/// The bars of one recording.
+/// The bar of one recording.
 pub struct Bars {
     screen: MultiProgress,
     label: String,
     many: bool,
     /// The stage that is shown, and its bar.
     current: Option<(String, ProgressBar)>,
-    ended: bool,
 }
 
 /// How a stage is drawn.
@@ -36,7 +35,9 @@ enum Look {
 impl Look {
     fn style(self) -> ProgressStyle {
         let template = match self {
-            Look::Bytes => "{spinner} {prefix} {bar:30} {bytes} of {total_bytes}, {bytes_per_sec} {msg}",
+            Look::Bytes => {
+                "{spinner} {prefix} {bar:30} {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec} {msg}"
+            }
             Look::Fraction => "{spinner} {prefix} {bar:30} {percent} % {msg}",
             Look::Spinner => "{spinner} {prefix} {msg}",
         };
@@ -47,13 +48,20 @@ impl Look {
 }
 
 impl Bars {
-    pub fn new(screen: MultiProgress, label: &str, many: bool) -> Self {
-        Bars { screen, label: label.to_owned(), many, current: None, ended: false }
+    /// `label_width`: of the longest label on the screen, when there are several.
+    pub fn new(screen: MultiProgress, label: &str, label_width: Option<usize>) -> Self {
+        let label = match label_width {
+            Some(width) => format!("{label:<width$}"),
+            None => label.to_owned(),
+        };
+        Bars { screen, label, many: label_width.is_some(), current: None }
     }
 
     pub fn report(&mut self, event: &Event<'_>) {
         match event {
-            Event::Reading => drop(self.enter("reading", Look::Spinner)),
+            Event::Reading => {
+                self.enter("reading", Look::Spinner);
+            }
             Event::Uploading(progress) => self.transfer("uploading", progress),
             Event::Uploaded { .. } => {}
             Event::Queued { job_id } => self.enter("waiting", Look::Spinner).set_message(job_id.to_string()),
@@ -74,24 +82,16 @@ impl Bars {
 
     fn job(&mut self, job: &Job) {
         match (job.state, &job.phase) {
-            (JobState::Queued | JobState::Offered, _) => drop(self.enter("waiting", Look::Spinner)),
+            (JobState::Queued | JobState::Offered, _) => {
+                self.enter("waiting", Look::Spinner);
+            }
             (JobState::Running, Some(phase)) => {
-                let mut message =
-                    job.worker.as_deref().map(|worker| format!("on {worker}")).unwrap_or_default();
-                if let (JobPhase::Known(Phase::Restoring | Phase::Publishing), Some(audio)) =
-                    (phase, job.audio_seconds)
-                {
-                    let published = job.published_seconds.unwrap_or_default();
-                    message.push_str(&format!(", {published:.1} of {audio:.1} s of audio can be heard"));
-                }
-                let look =
-                    if *phase == JobPhase::Known(Phase::Restoring) { Look::Fraction } else { Look::Spinner };
-                let bar = self.enter(&phase.label(), look);
-                bar.set_message(message);
-                if look == Look::Fraction {
-                    bar.set_position(
-                        (job.progress.unwrap_or_default().clamp(0.0, 1.0) * FRACTION_STEPS as f64) as u64,
-                    );
+                let restoring = *phase == JobPhase::Known(Phase::Restoring);
+                let bar = self.enter(&phase.label(), if restoring { Look::Fraction } else { Look::Spinner });
+                bar.set_message(where_and_how_far(job));
+                if restoring {
+                    let fraction = job.progress.unwrap_or_default().clamp(0.0, 1.0);
+                    bar.set_position((fraction * FRACTION_STEPS as f64) as u64);
                 }
             }
             _ => {}
@@ -105,48 +105,64 @@ impl Bars {
     }
 
     /// The bar of a stage; a new stage ends the one before.
-    fn enter(&mut self, stage: &str, look: Look) -> ProgressBar {
-        if let Some((current, bar)) = &self.current {
-            if current == stage {
-                return bar.clone();
-            }
-            if !self.many {
-                finish(bar);
-            }
-        }
+    fn enter(&mut self, stage: &str, look: Look) -> &ProgressBar {
         let bar = match self.current.take() {
-            Some((_, bar)) if self.many => bar,
-            _ => self.screen.add(ProgressBar::no_length().with_finish(ProgressFinish::Abandon)),
+            Some((current, bar)) if current == stage => bar,
+            Some((_, bar)) if self.many => {
+                bar.set_style(look.style());
+                bar.set_prefix(self.prefix(stage));
+                bar.set_message("");
+                bar.set_length(FRACTION_STEPS);
+                bar.set_position(0);
+                bar.reset_eta();
+                bar
+            }
+            before => {
+                if let Some((stage, bar)) = before {
+                    self.leave(&stage, &bar);
+                }
+                // Not drawn before it is dressed.
+                let bar = ProgressBar::with_draw_target(Some(FRACTION_STEPS), ProgressDrawTarget::hidden())
+                    .with_style(look.style())
+                    .with_prefix(self.prefix(stage));
+                let bar = self.screen.add(bar);
+                bar.enable_steady_tick(TICK);
+                bar
+            }
         };
-        bar.set_message("");
-        bar.set_length(FRACTION_STEPS);
-        bar.set_position(0);
-        bar.reset_eta();
-        bar.set_style(look.style());
-        bar.set_prefix(match self.many {
-            true => format!("{}  {stage:<16}", self.label),
-            false => format!("{stage:<16}"),
-        });
-        bar.enable_steady_tick(TICK);
-        self.current = Some((stage.to_owned(), bar.clone()));
-        bar
+        &self.current.insert((stage.to_owned(), bar)).1
+    }
+
+    fn prefix(&self, stage: &str) -> String {
+        match self.many {
+            true => format!("{}  {stage:<15}", self.label),
+            false => format!("{stage:<24}"),
+        }
+    }
+
+    /// Turns a stage's bar into a line with the time that it took.
+    fn leave(&self, stage: &str, bar: &ProgressBar) {
+        let took = text::duration(bar.elapsed());
+        bar.finish_and_clear();
+        self.screen.remove(bar);
+        self.say(&format!("✓ {stage:<24} {took}"));
     }
 
     fn end(&mut self, outcome: &str, message: Option<&str>) {
-        self.ended = true;
         let text = match message {
             Some(message) => format!("{outcome}: {message}"),
             None => outcome.to_owned(),
         };
         match self.current.take() {
             Some((_, bar)) if self.many => {
-                bar.set_style(plain_style());
+                let style = ProgressStyle::with_template("  {msg}");
+                bar.set_style(style.expect("a constant template that was seen working"));
                 bar.abandon_with_message(format!("{}  {text}", self.label));
             }
-            Some((_, bar)) if message.is_none() => finish(&bar),
+            Some((stage, bar)) if message.is_none() => self.leave(&stage, &bar),
             Some((_, bar)) => {
-                bar.set_style(plain_style());
-                bar.abandon_with_message(text);
+                bar.finish_and_clear();
+                self.say(&text);
             }
             None => self.say(&text),
         }
@@ -154,21 +170,20 @@ impl Bars {
 
     /// A line above the bars.
     fn say(&self, text: &str) {
-        let text = if self.many { format!("{}: {text}", self.label) } else { text.to_owned() };
+        let text = if self.many { format!("{}  {text}", self.label) } else { text.to_owned() };
         // Progress is for whoever looks; if the terminal is gone the work goes on.
         self.screen.println(text).ok();
     }
 }
 
-/// Leaves a stage's line with the time that it took.
-fn finish(bar: &ProgressBar) {
-    let took = text::duration(bar.elapsed());
-    bar.set_style(
-        ProgressStyle::with_template("✓ {prefix} {msg}").expect("a constant template that was seen working"),
-    );
-    bar.abandon_with_message(took);
-}
-
-fn plain_style() -> ProgressStyle {
-    ProgressStyle::with_template("  {msg}").expect("a constant template that was seen working")
+/// "on mini-1, 12.0 of 61.3 s audible"
+fn where_and_how_far(job: &Job) -> String {
+    let mut words: Vec<String> =
+        job.worker.as_deref().map(|worker| format!("on {worker}")).into_iter().collect();
+    if let (Some(JobPhase::Known(Phase::Restoring | Phase::Publishing)), Some(audio)) =
+        (&job.phase, job.audio_seconds)
+    {
+        words.push(format!("{:.1} of {audio:.1} s audible", job.published_seconds.unwrap_or_default()));
+    }
+    words.join(", ")
 }

@@ -49,14 +49,17 @@ pub enum Event<'a> {
 /// Shows the events of all recordings of a command.
 pub struct Reporter {
     mode: ProgressMode,
-    many: bool,
+    /// Of the longest label, when several recordings share the screen and each gets one line only.
+    label_width: Option<usize>,
     screen: MultiProgress,
 }
 
 impl Reporter {
-    /// `many`: whether several recordings share the screen, so that each gets one line only.
-    pub fn new(mode: ProgressMode, many: bool) -> Self {
-        Reporter { mode, many, screen: MultiProgress::new() }
+    /// For recordings with these labels.
+    pub fn new<'a>(mode: ProgressMode, labels: impl ExactSizeIterator<Item = &'a str>) -> Self {
+        let several = labels.len() > 1;
+        let width = labels.map(|label| label.chars().count()).max().filter(|_| several);
+        Reporter { mode, label_width: width, screen: MultiProgress::new() }
     }
 
     /// The events of one recording.
@@ -65,7 +68,7 @@ impl Reporter {
             ProgressMode::None => Track::Silent,
             ProgressMode::Json => Track::Json(JsonLines::new(label)),
             ProgressMode::Bars if !self.screen.is_hidden() => {
-                Track::Bars(Bars::new(self.screen.clone(), label, self.many))
+                Track::Bars(Bars::new(self.screen.clone(), label, self.label_width))
             }
             _ => Track::Plain(PlainLines::new(label)),
         }
