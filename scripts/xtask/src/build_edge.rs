@@ -48,10 +48,12 @@ pub fn run(options: Options) -> Result<()> {
     let root = &repository();
     let profile = if options.dev { "dev" } else { "edge" };
     let output = root.join("edge/build");
+    let _one_build_at_a_time = lock(root)?;
     let mark = output.join("fingerprint");
     let wanted = fingerprint::of_inputs(root, profile)?;
     if !options.force && is_complete(&output) && fs::read_to_string(&mark).is_ok_and(|found| found == wanted)
     {
+        copy_assets(root, &output.join("assets"))?;
         println!("edge: nothing changed since the last build");
         return Ok(());
     }
@@ -83,6 +85,15 @@ pub fn run(options: Options) -> Result<()> {
         kilobytes(fs::metadata(output.join("index.js"))?.len()),
     );
     Ok(())
+}
+
+/// Waits until no other build runs in this repository. Dropping the file ends the lock.
+fn lock(root: &Path) -> Result<fs::File> {
+    let folder = root.join("target");
+    fs::create_dir_all(&folder)?;
+    let file = fs::File::create(folder.join("build-edge.lock"))?;
+    file.lock().context("cannot lock target/build-edge.lock")?;
+    Ok(file)
 }
 
 fn is_complete(output: &Path) -> bool {
@@ -184,8 +195,7 @@ fn bundle(root: &Path, stage: &Path, dev: bool) -> Result<()> {
 fn copy_assets(root: &Path, to: &Path) -> Result<()> {
     copy_folder(&root.join("edge/assets"), to)?;
     let hls = installed(root, "node_modules/hls.js/dist/hls.light.min.mjs")?;
-    fs::copy(hls, to.join("hls.js"))?;
-    Ok(())
+    copy_changed(&hls, &to.join("hls.js"))
 }
 
 fn copy_folder(from: &Path, to: &Path) -> Result<()> {
@@ -195,10 +205,19 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
         if entry.file_type()?.is_dir() {
             copy_folder(&entry.path(), &to.join(entry.file_name()))?;
         } else {
-            fs::copy(entry.path(), to.join(entry.file_name()))?;
+            copy_changed(&entry.path(), &to.join(entry.file_name()))?;
         }
     }
     Ok(())
+}
+
+/// Leaves a file that is the same already untouched: a running server may be reading it.
+fn copy_changed(from: &Path, to: &Path) -> Result<()> {
+    let bytes = fs::read(from).with_context(|| format!("cannot read {}", from.display()))?;
+    if fs::read(to).is_ok_and(|found| found == bytes) {
+        return Ok(());
+    }
+    fs::write(to, bytes).with_context(|| format!("cannot write {}", to.display()))
 }
 
 fn kilobytes(bytes: u64) -> String {

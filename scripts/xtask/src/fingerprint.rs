@@ -12,7 +12,6 @@ const INPUTS: &[&str] = &[
     "Cargo.lock",
     "Cargo.toml",
     "edge/Cargo.toml",
-    "edge/assets",
     "edge/src",
     "package-lock.json",
     "rust-toolchain.toml",
