@@ -1,7 +1,14 @@
 //! The native worker: restores speech with one copy of the model while downloads, decoding, encoding and uploads of
 //! its jobs overlap around it.
 
+pub mod config;
+pub mod descriptors;
+pub mod exit;
 pub mod inference;
+pub mod job;
 pub mod models_command;
+mod random;
+pub mod restore_command;
 pub mod session;
 pub mod storage;
+pub mod telemetry;

@@ -5,4 +5,5 @@ mod outstanding;
 mod running;
 pub mod state;
 
+pub use backoff::Backoff;
 pub use running::ProgressUpdate;

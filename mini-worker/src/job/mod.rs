@@ -1,0 +1,141 @@
+//! The whole life of a job.
+//!
+//! Stages overlap: while the recording is still being decoded its beginning is restored, encoded, and stored for
+//! playback. Between stages lie files that grow (timelines), so memory holds a chunk of each however long the recording
+//! is. An attempt is one future: dropping it, as a cancel does, stops every stage, kills every child and removes the
+//! job's folder.
+
+mod decode;
+mod download;
+pub mod edge;
+mod encoder;
+pub mod error;
+mod final_files;
+mod fmp4;
+mod hls;
+mod probe;
+pub mod program;
+mod progress;
+pub mod publish;
+mod restore;
+mod timeline;
+mod timing;
+pub mod workspace;
+
+use futures_util::try_join;
+use shared_protocol::{HlsSegment, JobOutcome, OutputKind};
+use tokio::sync::mpsc;
+
+pub use download::JobSource;
+pub use progress::{Fact, ProgressModel, Reporter, reporter};
+
+use crate::inference::{Inference, RestoreSpec, SAMPLE_RATE};
+use error::{FileError, JobError, RestoreError};
+use program::MediaPrograms;
+use publish::Destination;
+use timing::AttemptClock;
+use workspace::Workspace;
+
+/// Playback objects that may wait to be stored; then the encoder waits too.
+const MAX_WAITING_OBJECTS: usize = 32;
+
+/// What jobs share.
+#[derive(Clone)]
+pub struct Tools {
+    /// ffmpeg and ffprobe.
+    pub programs: MediaPrograms,
+    /// The one copy of the model.
+    pub inference: Inference,
+    /// Longer recordings are refused.
+    pub max_audio_minutes: u32,
+}
+
+/// One attempt.
+#[derive(Debug)]
+pub struct Job {
+    /// Name of its folder, unique among the jobs that run.
+    pub folder_name: String,
+    /// 0 goes first at the model.
+    pub environment_rank: u8,
+    /// What to restore.
+    pub source: JobSource,
+    /// What to leave behind.
+    pub outputs: Vec<OutputKind>,
+    /// Where.
+    pub destination: Destination,
+}
+
+/// What a job made.
+#[derive(Debug)]
+pub struct Finished {
+    /// All segments for playback.
+    pub segments: Vec<HlsSegment>,
+    /// What is told of it.
+    pub outcome: JobOutcome,
+}
+
+/// Runs a job from its upload to its last stored file.
+///
+/// # Errors
+/// [`JobError`] of the stage that failed first.
+pub async fn run(
+    job: &Job,
+    tools: &Tools,
+    workspace: &Workspace,
+    reporter: &Reporter,
+) -> Result<Finished, JobError> {
+    let clock = AttemptClock::start();
+    let programs = &tools.programs;
+    let limit = tools.max_audio_minutes;
+    let job_folder = workspace.job_folder(&job.folder_name)?;
+    let folder = job_folder.path();
+    let has_hls = job.outputs.contains(&OutputKind::Hls);
+
+    let downloading = download::fetch(&job.source, &job_folder, clock, reporter).await?;
+    let track = probe::probe(programs, folder, limit).await?;
+    let channels = track.channels;
+    let files = final_files::plan(&job.outputs, channels, programs)?;
+    reporter.say(Fact::Examined { expected: track.expected_samples() }).await;
+
+    let spec = RestoreSpec {
+        environment_rank: job.environment_rank,
+        channels,
+        expected_samples: track.expected_samples(),
+    };
+    let session = tools.inference.open(spec).await.map_err(RestoreError::Engine)?;
+    let open = FileError::doing("make the files for decoded and restored audio");
+    let (decoded_end, decoded) =
+        timeline::create(&job_folder.file("decoded.f32"), channels).await.map_err(&open)?;
+    let (restored_end, restored) =
+        timeline::create(&job_folder.file("restored.f32"), channels).await.map_err(&open)?;
+    let to_restore = decoded.read().await.map_err(&open)?;
+    let (to_hls, to_files) = (restored.read().await.map_err(&open)?, restored.read().await.map_err(&open)?);
+    let (objects, to_publish) = mpsc::channel(MAX_WAITING_OBJECTS);
+
+    // In the order of the audio's way, because the first failure in this order is the one that is told.
+    let (decoded, model, hls_encoding, file_encoding, hls) = try_join!(
+        Box::pin(decode::decode(programs, folder, &track, limit, decoded_end, clock, reporter)),
+        Box::pin(restore::restore(session, to_restore, restored_end, channels, clock, reporter)),
+        Box::pin(hls::encode_if(has_hls, programs, folder, to_hls, channels, objects, clock)),
+        Box::pin(final_files::encode(programs, folder, to_files, channels, &files, clock)),
+        Box::pin(publish::publish_hls(&job.destination, to_publish, clock, reporter)),
+    )?;
+    let published =
+        publish::publish_files(&job.destination, folder, &files, has_hls, clock, reporter).await?;
+
+    let audio_seconds = decoded.samples as f64 / f64::from(SAMPLE_RATE);
+    let mut timings = vec![downloading, decoded.timing];
+    timings.extend(model.timings);
+    timings.extend(hls_encoding.into_iter().chain(file_encoding));
+    timings.extend(hls.timings);
+    timings.extend(published.timings);
+    let outcome = JobOutcome {
+        files: published.files,
+        hls_segments: u32::try_from(hls.segments.len()).unwrap_or(u32::MAX),
+        audio_seconds,
+        channels: u16::try_from(channels).unwrap_or(u16::MAX),
+        real_time_factor: model.computed_seconds / audio_seconds,
+        timings,
+    };
+    Ok(Finished { segments: hls.segments, outcome })
+}

@@ -1,0 +1,257 @@
+//! Stores what was made: playback segments while the rest is still restoring, final files at the end.
+
+mod folder;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, stream};
+use sha2::{Digest, Sha256};
+use shared_protocol::limits::MAX_BODY_BYTES;
+use shared_protocol::{DurationMs, HlsSegment, PhaseTiming, PublishedFile};
+use tokio::sync::mpsc;
+
+pub use folder::FolderDestination;
+
+use super::edge::EdgeAccess;
+use super::error::{FileError, JobError, PublishError};
+use super::final_files::FinalFile;
+use super::hls::HlsObject;
+use super::progress::{Fact, Reporter};
+use super::timing::{AttemptClock, Intervals};
+
+/// Objects of one job that are put at once.
+const PUTS_AT_ONCE: usize = 8;
+
+/// Bytes of a file that are hashed in one go.
+const HASHED_AT_ONCE: usize = 256 * 1024;
+
+/// Where the objects of an attempt go.
+#[derive(Debug)]
+pub enum Destination {
+    /// To the edge's storage.
+    Edge(EdgeAccess),
+    /// Into a folder of this machine.
+    Folder(FolderDestination),
+}
+
+/// The bytes of an object.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// In memory.
+    Memory(Bytes),
+    /// In a file of the job's folder.
+    File(PathBuf),
+}
+
+/// What was stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Bytes.
+    pub size: u64,
+    /// SHA-256 in lower-case hex.
+    pub sha256: String,
+}
+
+/// What was stored for playback.
+#[derive(Debug, Default)]
+pub struct PublishedHls {
+    /// All segments.
+    pub segments: Vec<HlsSegment>,
+    /// When objects were being stored, and when the first segment was.
+    pub timings: Vec<PhaseTiming>,
+}
+
+/// What was stored at the end.
+#[derive(Debug, Default)]
+pub struct PublishedFiles {
+    /// All files.
+    pub files: Vec<PublishedFile>,
+    /// When they were being stored.
+    pub timings: Vec<PhaseTiming>,
+}
+
+impl Destination {
+    /// Stores one object under a path such as `hls/seg-00000.m4s`.
+    async fn put(&self, path: &str, content_type: &str, content: Content) -> Result<Stored, JobError> {
+        let stored = measure(&content).await?;
+        match self {
+            Self::Edge(edge) => edge.put(path, content_type, &content, stored.size, &stored.sha256).await?,
+            Self::Folder(folder) => folder.put(path, content).await?,
+        }
+        Ok(stored)
+    }
+
+    /// Most bytes of one object.
+    fn limit(&self) -> u64 {
+        match self {
+            Self::Edge(_) => MAX_BODY_BYTES,
+            Self::Folder(_) => u64::MAX,
+        }
+    }
+}
+
+/// Size and hash of an object.
+async fn measure(content: &Content) -> Result<Stored, JobError> {
+    match content {
+        Content::Memory(bytes) => {
+            Ok(Stored { size: bytes.len() as u64, sha256: hex(&Sha256::digest(bytes)) })
+        }
+        Content::File(path) => {
+            let path = path.clone();
+            let hashing = tokio::task::spawn_blocking(move || hash_file(&path)).await;
+            Ok(hashing
+                .unwrap_or_else(|error| Err(std::io::Error::other(error)))
+                .map_err(FileError::doing("read a final file"))?)
+        }
+    }
+}
+
+fn hash_file(path: &Path) -> std::io::Result<Stored> {
+    let mut file = std::fs::File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut size = 0;
+    let mut buffer = vec![0; HASHED_AT_ONCE];
+    loop {
+        let read = file.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(Stored { size, sha256: hex(&hash.finalize()) });
+        }
+        hash.update(&buffer[..read]);
+        size += read as u64;
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Stores playback objects as they come, several at once, and announces segments in their order, each only when it and
+/// all before it are stored.
+///
+/// # Errors
+/// When one could not be stored.
+pub async fn publish_hls(
+    destination: &Destination,
+    objects: mpsc::Receiver<HlsObject>,
+    clock: AttemptClock,
+    reporter: &Reporter,
+) -> Result<PublishedHls, JobError> {
+    let mut published = PublishedHls::default();
+    let mut intervals = Intervals::default();
+    let puts = received(objects).map(|object| put_hls(destination, object, clock));
+    let mut stored = std::pin::pin!(puts.buffered(PUTS_AT_ONCE));
+    while let Some(result) = stored.next().await {
+        let (started, segment) = result?;
+        intervals.add(started, clock.now());
+        let Some(segment) = segment else { continue };
+        if published.segments.is_empty() {
+            published.timings.push(clock.interval_so_far("first_segment"));
+        }
+        published.segments.push(segment.clone());
+        reporter.say(Fact::SegmentStored(segment)).await;
+    }
+    if let Destination::Folder(folder) = destination
+        && !published.segments.is_empty()
+    {
+        folder.write_playlist(&published.segments).await?;
+    }
+    published.timings.extend(intervals.timings("uploading"));
+    Ok(published)
+}
+
+fn received(objects: mpsc::Receiver<HlsObject>) -> impl Stream<Item = HlsObject> {
+    stream::unfold(objects, async |mut objects| objects.recv().await.map(|object| (object, objects)))
+}
+
+async fn put_hls(
+    destination: &Destination,
+    object: HlsObject,
+    clock: AttemptClock,
+) -> Result<(DurationMs, Option<HlsSegment>), JobError> {
+    let started = clock.now();
+    match object {
+        HlsObject::Init(data) => {
+            destination.put("hls/init.mp4", "video/mp4", Content::Memory(data)).await?;
+            Ok((started, None))
+        }
+        HlsObject::Segment { sequence, data, duration } => {
+            let path = format!("hls/seg-{sequence:05}.m4s");
+            let stored = destination.put(&path, "video/iso.segment", Content::Memory(data)).await?;
+            Ok((started, Some(HlsSegment { sequence, duration_ms: duration, size: stored.size })))
+        }
+    }
+}
+
+/// Stores the final files of the job's folder, several at once.
+///
+/// One that is larger than the destination takes is left out with a warning as long as something else was made.
+///
+/// # Errors
+/// When one could not be stored.
+pub async fn publish_files(
+    destination: &Destination,
+    folder: &Path,
+    files: &[FinalFile],
+    has_hls: bool,
+    clock: AttemptClock,
+    reporter: &Reporter,
+) -> Result<PublishedFiles, JobError> {
+    let started = clock.now();
+    let files = storable(destination, folder, files, has_hls).await?;
+    let puts = stream::iter(&files).map(async |file| {
+        let path = format!("files/{}", file.name);
+        let content = Content::File(folder.join(file.name));
+        let Stored { size, sha256 } = destination.put(&path, file.content_type, content).await?;
+        let content_type = file.content_type.to_owned();
+        Ok::<_, JobError>(PublishedFile {
+            name: file.name.into(),
+            kind: file.kind,
+            size,
+            sha256,
+            content_type,
+        })
+    });
+    let mut stored = std::pin::pin!(puts.buffered(PUTS_AT_ONCE));
+    let mut published = PublishedFiles::default();
+    while let Some(file) = stored.next().await {
+        published.files.push(file?);
+        reporter.say(Fact::FileStored { files: published.files.len(), of: files.len() }).await;
+    }
+    if !files.is_empty() {
+        published.timings.push(clock.interval_since("uploading", started));
+    }
+    Ok(published)
+}
+
+/// The files that the destination takes.
+async fn storable(
+    destination: &Destination,
+    folder: &Path,
+    files: &[FinalFile],
+    has_hls: bool,
+) -> Result<Vec<FinalFile>, JobError> {
+    let mut storable = Vec::new();
+    let mut too_large = None;
+    let limit = destination.limit();
+    for file in files {
+        let metadata = tokio::fs::metadata(folder.join(file.name)).await;
+        let size = metadata.map_err(FileError::doing("read a final file"))?.len();
+        if size <= limit {
+            storable.push(*file);
+        } else {
+            tracing::warn!(
+                file = file.name,
+                size,
+                limit,
+                "a final file is too large to be stored and is left out"
+            );
+            too_large = Some(PublishError::TooLarge { object: file.name.into(), size, limit });
+        }
+    }
+    match too_large {
+        Some(error) if storable.is_empty() && !has_hls => Err(error.into()),
+        _ => Ok(storable),
+    }
+}
