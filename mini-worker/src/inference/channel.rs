@@ -9,7 +9,7 @@ pub struct Channel<S> {
     front_end: Option<FrontEnd>,
     /// The first samples, kept while the recording may turn out too short for the model.
     head: Vec<f32>,
-    /// Ready for the engine, less than a hop.
+    /// Ready for the engine, less than a block.
     remainder: Vec<f32>,
     /// Output that still belongs to the time before the first sample.
     delay_left: usize,
@@ -59,7 +59,7 @@ impl<S> Channel<S> {
         }
         // Zeros push the last samples through the engine's delay.
         let total = self.remainder.len() + samples.len() + engine.delay();
-        let padding = engine.delay() + total.next_multiple_of(engine.hop()) - total;
+        let padding = engine.delay() + total.next_multiple_of(engine.block()) - total;
         samples.resize(samples.len() + padding, 0.0);
         self.run(engine, samples)
     }
@@ -75,7 +75,7 @@ impl<S> Channel<S> {
         } else {
             input.extend_from_slice(&samples);
         }
-        self.remainder = input.split_off(input.len() - input.len() % engine.hop());
+        self.remainder = input.split_off(input.len() - input.len() % engine.block());
         let mut output = if input.is_empty() { input } else { engine.process(&mut self.stream, &input)? };
 
         let before_start = self.delay_left.min(output.len());
@@ -96,7 +96,7 @@ impl<S> Channel<S> {
 pub(super) mod tests {
     use super::*;
 
-    /// An engine that only delays, by 3 hops of 480 like the real one.
+    /// An engine that only delays, by 1,440 samples like the real one.
     pub struct Delay;
 
     impl Engine for Delay {
@@ -106,7 +106,7 @@ pub(super) mod tests {
             "delay"
         }
 
-        fn hop(&self) -> usize {
+        fn block(&self) -> usize {
             480
         }
 
@@ -128,7 +128,7 @@ pub(super) mod tests {
     /// Speech-like: a tone whose level changes, with a pause, far from every clock of the code under test.
     pub fn signal(length: usize) -> Vec<f32> {
         let level =
-            |i: usize| if i % 70_001 < 20_000 { 0.0 } else { 0.02 + 0.2 * (i as f32 * 3e-5).sin().abs() };
+            |i: usize| if i % 70_001 > 50_000 { 0.0 } else { 0.02 + 0.2 * (i as f32 * 3e-5).sin().abs() };
         (0..length).map(|i| level(i) * (i as f32 * 0.0711).sin()).collect()
     }
 

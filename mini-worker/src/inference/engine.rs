@@ -1,4 +1,4 @@
-//! What every engine does: restores mono audio, a few hops at a time, carrying what it knows in a stream of the caller's.
+//! What every engine does: restores mono audio block by block, carrying what it knows in a stream of the caller's.
 
 /// A model ready to run. One thread owns it.
 ///
@@ -11,8 +11,8 @@ pub trait Engine {
     /// Names model, revision and runtime, for reports.
     fn name(&self) -> &str;
 
-    /// Length of a hop, samples.
-    fn hop(&self) -> usize;
+    /// How many samples are restored at once.
+    fn block(&self) -> usize;
 
     /// How many samples the output lags behind the input.
     fn delay(&self) -> usize;
@@ -20,7 +20,7 @@ pub trait Engine {
     /// A stream at the start of a recording.
     fn open(&self) -> Self::Stream;
 
-    /// Restores `input`, whose length is a multiple of [`Engine::hop`], and returns as many samples. How a signal is cut
+    /// Restores `input`, whose length is a multiple of [`Engine::block`], and returns as many samples. How a signal is cut
     /// into inputs changes no bit of the output.
     ///
     /// After an error or a panic the stream is of no further use; others are not affected.
