@@ -1,5 +1,7 @@
 //! The inference thread around an engine that needs no model: who is served when, and what a failure costs.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use mini_worker::inference::engine::{Engine, EngineError};
 use mini_worker::inference::{Inference, InferenceError, RestoreSession, RestoreSpec};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -3,6 +3,8 @@
 //!
 //! Needs the model, the reference and the recordings; a test that lacks one fails and says how to get it.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod parity_recordings;
 mod parity_reference;
 
