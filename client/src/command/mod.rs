@@ -15,6 +15,7 @@ mod restore;
 mod show;
 mod table;
 mod text;
+mod waiting;
 
 use std::process::ExitCode;
 

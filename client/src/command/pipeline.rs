@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use minifleet_client::jobs::{Job, JobState, NewJob, WaitOptions, WatchEvent};
@@ -17,9 +18,13 @@ use super::inputs::{Input, result_name};
 use super::listen;
 use super::progress::{Event, Reporter, Track};
 use super::report::{Outcome, RestoreResult, Transfer, WrittenFile};
+use super::waiting;
 
 /// After Ctrl-C a request that makes a job may finish for so long, since it is not known yet whether there is a job.
 const CREATION_GRACE: Duration = Duration::from_secs(5);
+
+/// A job that is queued for so long gets a sentence about why.
+const EXPLAIN_QUEUE_AFTER: Duration = Duration::from_secs(5);
 
 /// What all recordings of a run share.
 pub struct Pipeline<'a> {
@@ -144,9 +149,25 @@ impl Pipeline<'_> {
         track: &mut Track,
     ) -> Result<Job, Stop> {
         let mut watch = self.client.watch(job_id, self.wait);
+        let mut queued = true;
+        let mut queued_for_long = pin!(tokio::time::sleep(EXPLAIN_QUEUE_AFTER));
         loop {
-            match self.unless_interrupted(watch.next()).await?? {
-                WatchEvent::Changed(job) => {
+            let event = tokio::select! {
+                event = self.unless_interrupted(watch.next()) => event??,
+                () = &mut queued_for_long, if queued => {
+                    queued = false;
+                    if let Some(reason) = self.unless_interrupted(waiting::reason(self.client)).await? {
+                        track.report(&Event::Note(&reason));
+                    }
+                    continue;
+                }
+            };
+            match event {
+                WatchEvent::Changed(mut job) => {
+                    queued &= job.state == JobState::Queued;
+                    // An ended job may not say any more who has restored it.
+                    job.worker =
+                        job.worker.or_else(|| result.job.as_mut().and_then(|known| known.worker.take()));
                     result.job = Some((*job).clone());
                     track.report(&Event::Job(&job));
                     let audible = job.is_playable() || job.state == JobState::Completed;

@@ -247,7 +247,8 @@ fn phase_table(result: &RestoreResult, job: &Job) -> String {
     }
     let figures = figures.render();
     if !figures.is_empty() {
-        output.push_str(&format!("\n  Phases of a worker overlap.\n{figures}"));
+        let overlap = if job.timings.len() > 1 { "  (phases of a worker overlap)\n" } else { "" };
+        output.push_str(&format!("{overlap}\n{figures}"));
     }
     output
 }

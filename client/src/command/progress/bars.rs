@@ -180,6 +180,9 @@ impl Bars {
 fn where_and_how_far(job: &Job) -> String {
     let mut words: Vec<String> =
         job.worker.as_deref().map(|worker| format!("on {worker}")).into_iter().collect();
+    if job.attempt > 1 {
+        words.push(format!("attempt {}", job.attempt));
+    }
     if let (Some(JobPhase::Known(Phase::Restoring | Phase::Publishing)), Some(audio)) =
         (&job.phase, job.audio_seconds)
     {

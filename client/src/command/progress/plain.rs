@@ -72,7 +72,8 @@ fn describe(job: &Job) -> Option<String> {
     match (job.state, &job.phase) {
         (JobState::Running, Some(phase)) => {
             let worker = job.worker.as_deref().map(|worker| format!(" on {worker}")).unwrap_or_default();
-            Some(format!("{}{worker}", phase.label()))
+            let again = if job.attempt > 1 { format!(", attempt {}", job.attempt) } else { String::new() };
+            Some(format!("{}{worker}{again}", phase.label()))
         }
         _ => None,
     }
@@ -80,8 +81,11 @@ fn describe(job: &Job) -> Option<String> {
 
 /// What is said when the service is gone.
 pub fn away(since: Duration, reason: &str) -> String {
-    let since = if since.is_zero() { String::new() } else { format!(" for {}", text::duration(since)) };
-    format!("the service has been away{since} ({reason}); the job is not lost, still waiting")
+    let since = match since.as_secs() {
+        0 => String::new(),
+        seconds => format!(" for {seconds} s"),
+    };
+    format!("the service does not answer{since} ({reason}); the job is not lost, still waiting")
 }
 
 /// What is said when it is there again.
