@@ -1,21 +1,25 @@
 //! The shell: turns the platform's events into inputs and the scheduler's effects into IO. It decides nothing.
 //!
-//! Two roles: the stateless Worker in front (`frontend_worker`, `media`, `auth`, `call_scheduler`), of which any number
-//! run anywhere, and the one `Scheduler` object behind it (`scheduler_do`, `drive`, `store`, `sockets`).
+//! Two roles: the stateless Worker in front (`frontend_worker` and what it calls), of which any number run anywhere, and the one `Scheduler` object behind it (`scheduler_do`, `drive`, `store`, `sockets`).
 
 #![deny(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, clippy::panic)]
 
 mod auth;
+mod body;
 mod call_scheduler;
 mod drive;
 mod fault;
 mod frontend_worker;
+mod jobs;
+mod listening;
 mod media;
 mod respond;
 mod scheduler_do;
 mod sockets;
 mod store;
 mod transaction;
+mod uploads;
+mod workers;
 
 use shared_protocol::TimestampMs;
 use worker::{Context, Date, Env, Request, Response, ScheduleContext, ScheduledEvent, console_error, event};

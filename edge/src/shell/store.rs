@@ -50,28 +50,6 @@ pub struct Store {
     storage: Storage,
 }
 
-impl From<RowError> for StoreError {
-    fn from(error: RowError) -> Self {
-        Self(Error::RustError(error.to_string()))
-    }
-}
-
-/// A failure of storage, or a row of another release that cannot be read.
-#[derive(Debug)]
-pub struct StoreError(Error);
-
-impl From<Error> for StoreError {
-    fn from(error: Error) -> Self {
-        Self(error)
-    }
-}
-
-impl From<StoreError> for Error {
-    fn from(error: StoreError) -> Self {
-        error.0
-    }
-}
-
 impl Store {
     /// The tables behind an object's storage.
     pub fn new(storage: Storage) -> Self {
@@ -167,7 +145,7 @@ impl Store {
     fn jobs(&self, condition: &str, values: Vec<SqlStorageValue>) -> Result<Vec<Job>> {
         let rows: Vec<JobWithPlaylist> =
             self.storage.sql().exec(&format!("{JOB_COLUMNS}{condition}"), values)?.to_array()?;
-        rows.into_iter().map(|row| read(&row).map_err(Error::from)).collect()
+        rows.iter().map(|row| read(row).map_err(|error| Error::RustError(error.to_string()))).collect()
     }
 
     /// The one number of a query; 0 when there is none. (The cursor's own `one()` hangs on no rows.)
@@ -177,7 +155,7 @@ impl Store {
     }
 }
 
-fn read(row: &JobWithPlaylist) -> std::result::Result<Job, StoreError> {
+fn read(row: &JobWithPlaylist) -> std::result::Result<Job, RowError> {
     let mut job = job_row::decode(&row.body)?;
     if let Some(playlist) = &row.playlist {
         job.playlist = playlist_row::decode(playlist)?;

@@ -73,10 +73,31 @@ function lasting(Class) {
 
 export const Scheduler = lasting(bindings.Scheduler);
 
+/** What a client is told when the module itself could not answer; the shape of every other error. */
+function fault() {
+  const requestId = `req_${crypto.randomUUID().replaceAll("-", "")}`;
+  const problem = {
+    type: "urn:minifleet:problem:internal",
+    title: "Internal fault",
+    status: 500,
+    detail: "A fault of the service. Try again; if it happens again, report the requestId.",
+    code: "internal",
+    requestId,
+  };
+  const headers = { "Content-Type": "application/problem+json", "Cache-Control": "no-store", "X-Request-Id": requestId };
+  return { requestId, response: new Response(JSON.stringify(problem), { status: problem.status, headers }) };
+}
+
 export default {
-  fetch(request, env, context) {
-    instance();
-    return answered(bindings.fetch(request, env, context));
+  async fetch(request, env, context) {
+    try {
+      instance();
+      return await answered(bindings.fetch(request, env, context));
+    } catch (error) {
+      const { requestId, response } = fault();
+      console.error(requestId, error);
+      return response;
+    }
   },
   scheduled(event, env, context) {
     instance();

@@ -1,0 +1,24 @@
+//! Bodies of requests.
+
+use worker::Request;
+
+use super::fault::Fault;
+use crate::api::ApiError;
+use crate::api::request::MAX_JSON_BYTES;
+
+/// The announced length of a body: what is not known beforehand cannot be streamed into storage.
+pub fn content_length(request: &Request) -> Result<u64, Fault> {
+    let header = request.headers().get("Content-Length")?.ok_or(ApiError::LengthRequired)?;
+    Ok(header.trim().parse().map_err(|_| ApiError::LengthRequired)?)
+}
+
+/// A small body, read whole; empty when there is none.
+pub async fn json_body(request: &mut Request) -> Result<Vec<u8>, Fault> {
+    if request.inner().body().is_none() {
+        return Ok(Vec::new());
+    }
+    if content_length(request)? > MAX_JSON_BYTES {
+        return Err(ApiError::RequestTooLarge { limit: MAX_JSON_BYTES }.into());
+    }
+    Ok(request.bytes().await?)
+}

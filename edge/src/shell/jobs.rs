@@ -1,0 +1,73 @@
+//! Jobs as their clients see them.
+
+use shared_protocol::{JobId, Source};
+use uuid::Uuid;
+use worker::{Env, Request, Response};
+
+use super::body::json_body;
+use super::fault::Fault;
+use super::uploads::stored_upload;
+use super::{auth, call_scheduler, respond};
+use crate::api::ApiError;
+use crate::api::call::{Call, Reply};
+use crate::api::request::{self, CreateJob, ListJobs};
+use crate::api::view::FileList;
+use crate::scheduler::JobRequest;
+
+pub async fn job(request: &Request, env: &Env, id: &JobId) -> Result<Response, Fault> {
+    let client = auth::client(request, env)?;
+    Ok(respond::json(200, &call_scheduler::job(env, &client.tenant, id).await?.job)?)
+}
+
+pub async fn create_job(request: &mut Request, env: &Env) -> Result<Response, Fault> {
+    let client = auth::client(request, env)?;
+    let idempotency_key =
+        request.headers().get("Idempotency-Key")?.as_deref().map(request::idempotency_key).transpose()?;
+    let create = request::parse_json::<CreateJob>(&json_body(request).await?)?.checked()?;
+    let upload = stored_upload(env, &client.tenant, &create.upload_id).await?;
+    let job_id = JobId::new(format!("job_{}", Uuid::now_v7().simple())).map_err(|_| ApiError::Internal)?;
+    let request = JobRequest {
+        source: Source { upload_id: upload.upload_id, name: upload.name, size: upload.size },
+        content_type: Some(upload.content_type),
+        sampler: create.sampler,
+        outputs: create.outputs(),
+        priority: create.priority,
+        metadata: create.metadata,
+    };
+    match call_scheduler::call(env, &Call::Submit { tenant: client.tenant, job_id, request, idempotency_key })
+        .await?
+    {
+        Reply::Created(job) => {
+            let mut response = respond::json(201, &job)?;
+            response.headers_mut().set("Location", &format!("/v1/jobs/{}", job.job_id))?;
+            Ok(response)
+        }
+        Reply::Job(detail) => Ok(respond::json(200, &detail.job)?),
+        other => Err(call_scheduler::unexpected(&other)),
+    }
+}
+
+pub async fn list_jobs(request: &Request, env: &Env) -> Result<Response, Fault> {
+    let client = auth::client(request, env)?;
+    let list = ListJobs::parse(request.url()?.query_pairs())?;
+    match call_scheduler::call(env, &Call::List { tenant: client.tenant, list }).await? {
+        Reply::List(jobs) => Ok(respond::json(200, &jobs)?),
+        other => Err(call_scheduler::unexpected(&other)),
+    }
+}
+
+pub async fn cancel_job(request: &Request, env: &Env, job_id: JobId) -> Result<Response, Fault> {
+    let client = auth::client(request, env)?;
+    match call_scheduler::call(env, &Call::Cancel { tenant: client.tenant, job_id }).await? {
+        Reply::Cancelled(job) => Ok(respond::json(200, &job)?),
+        Reply::Cancelling(job) => Ok(respond::json(202, &job)?),
+        other => Err(call_scheduler::unexpected(&other)),
+    }
+}
+
+pub async fn files(request: &Request, env: &Env, id: &JobId) -> Result<Response, Fault> {
+    let client = auth::client(request, env)?;
+    let detail = call_scheduler::job(env, &client.tenant, id).await?;
+    let files = detail.outcome.map(|outcome| outcome.files).unwrap_or_default();
+    Ok(respond::json(200, &FileList::of(&files, &format!("/v1/jobs/{id}/files/")))?)
+}
