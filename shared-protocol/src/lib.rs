@@ -24,6 +24,6 @@ pub use scheduler_msg::{Ack, Assign, Cancel, CancelReason, Pong, ProtocolError, 
 pub use time::{DurationMs, TimestampMs};
 pub use version::{PROTOCOL_VERSION, ProtocolVersion};
 pub use worker_msg::{
-    Accept, Cancelled, Complete, Failed, Hello, Ping, Progress, Quality, Ready, Reject, RunningAttempt,
-    Stems, WorkerMessage,
+    Accept, Cancelled, Complete, Failed, Hello, LinkReport, Ping, Progress, Quality, Ready, Reject,
+    RunningAttempt, SamplerSpeed, Stems, WorkerMessage,
 };

@@ -67,6 +67,66 @@ pub struct Hello {
     /// What really runs the model, such as `onnx-cpu`, for people.
     #[serde(default)]
     pub engine: String,
+    /// Its operator's labels: a job can ask for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Its operator's preference among workers that are equally good for a job; higher first.
+    #[serde(default)]
+    pub priority: i32,
+}
+
+/// How fast a worker is, as it measured it itself.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SamplerSpeed {
+    /// With which sampler.
+    pub sampler: Sampler,
+    /// Seconds of audio that a second of inference restores.
+    pub audio_seconds_per_second: f64,
+}
+
+/// A worker's connection, as it measured it itself.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct LinkReport {
+    /// Bytes per second from storage.
+    pub download_bytes_per_second: f64,
+    /// Bytes per second to storage, all uploads together.
+    pub upload_bytes_per_second: f64,
+    /// Seconds that a PUT costs beyond its bytes.
+    pub request_seconds: f64,
+}
+
+impl Default for LinkReport {
+    /// A home connection that has not been measured yet: 10 MB/s down, 5 MB/s up, 0.2 s for each PUT.
+    fn default() -> Self {
+        Self { download_bytes_per_second: 10.0e6, upload_bytes_per_second: 5.0e6, request_seconds: 0.2 }
+    }
+}
+
+impl LinkReport {
+    /// The report with every figure in a range that can be reckoned with.
+    #[must_use]
+    pub fn sane(self) -> Self {
+        let rate =
+            |rate: f64, otherwise: f64| if rate.is_finite() { rate.clamp(1.0e3, 1.0e10) } else { otherwise };
+        let default = Self::default();
+        let request = self.request_seconds;
+        Self {
+            download_bytes_per_second: rate(
+                self.download_bytes_per_second,
+                default.download_bytes_per_second,
+            ),
+            upload_bytes_per_second: rate(self.upload_bytes_per_second, default.upload_bytes_per_second),
+            request_seconds: if request.is_finite() {
+                request.clamp(0.0, 60.0)
+            } else {
+                default.request_seconds
+            },
+        }
+    }
 }
 
 /// An attempt that a worker still runs.
@@ -95,6 +155,12 @@ pub struct Ready {
     /// It finishes what it has and takes nothing new.
     #[serde(default)]
     pub draining: bool,
+    /// How fast it is with each of its samplers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub speeds: Vec<SamplerSpeed>,
+    /// Its connection, once measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkReport>,
 }
 
 /// A sign of life.

@@ -3,6 +3,7 @@
 use shared_protocol::{Cancel, CancelReason, DurationMs, JobId, SchedulerMessage, TenantId, TimestampMs};
 
 use super::job::{CANCEL_TIMEOUT, Job, JobRequest, JobState};
+use super::transition::{Reason, Step};
 use super::{Scheduler, Timer};
 
 /// An idempotency key is remembered for so long.
@@ -91,9 +92,16 @@ impl Scheduler {
             return Err(SubmitError::QueueFull { limit: self.config.max_live_jobs });
         }
         let id = new.id.clone();
-        let job = Job::new(new.id, new.tenant, self.next_sequence, new.request, new.idempotency_key, now);
-        self.next_sequence += 1;
-        self.queue.insert(&job);
+        self.last_sequence += 1;
+        let mut job = Job::new(new.id, new.tenant, self.last_sequence, new.request, new.idempotency_key, now);
+        job.virtual_start = self.queue.virtual_start(&job);
+        match job.state {
+            JobState::Queued { not_before } if not_before > now => {
+                self.queue.expect(&job);
+                self.timers.set(Timer::JobMayStart(id.clone()), not_before);
+            }
+            _ => self.queue.insert(&job),
+        }
         self.jobs.insert(id.clone(), job);
         self.save(&id);
         self.dispatch(now);
@@ -103,34 +111,19 @@ impl Scheduler {
     /// Cancels a job, or asks its worker to.
     pub fn cancel(&mut self, now: TimestampMs, id: &JobId) -> CancelOutcome {
         let Some(job) = self.jobs.get_mut(id) else { return CancelOutcome::NotLive };
+        let attempt = job.attempt;
         let Some(worker) = job.state.worker().cloned() else {
-            job.cancel(now);
-            self.retire(id);
+            self.step(now, id, attempt, Step::Cancel, Reason::Cancelled);
             return CancelOutcome::Cancelled;
         };
         if job.cancel_requested {
             return CancelOutcome::Requested;
         }
         job.cancel_requested = true;
-        let attempt = job.attempt;
         self.save(id);
         self.timers.set(Timer::CancelUnconfirmed(id.clone()), now + CANCEL_TIMEOUT);
         let cancel = Cancel { job_id: id.clone(), attempt, reason: CancelReason::Requested };
         self.send_to_worker(&worker, SchedulerMessage::Cancel(cancel));
         CancelOutcome::Requested
-    }
-
-    /// Back to the queue, its place kept.
-    pub(super) fn requeue(&mut self, id: &JobId, not_before: TimestampMs, now: TimestampMs) {
-        let Some(job) = self.jobs.get_mut(id) else { return };
-        job.requeue(not_before);
-        debug_assert!(matches!(job.state, JobState::Queued { .. }));
-        self.timers.clear(&Timer::OfferUnanswered(id.clone()));
-        if not_before > now {
-            self.timers.set(Timer::JobMayStart(id.clone()), not_before);
-        } else {
-            self.queue.insert(job);
-        }
-        self.save(id);
     }
 }

@@ -2,38 +2,54 @@
 
 use shared_protocol::{JobId, TimestampMs, limits::OFFER_TIMEOUT};
 
-use super::{Effect, Offer, Scheduler, Timer, routing};
+use super::routing::{self, Decision};
+use super::transition::{Reason, Step};
+use super::{Effect, Offer, Scheduler, Timer};
 
-/// Jobs looked at in one turn beyond those that were assigned: what no connected worker can do must not be searched
-/// through at every event.
+/// Jobs looked at for one match beyond those that were assigned: what no connected worker can do must not be searched through
+/// at every event.
 const MAX_PASSED_OVER: usize = 64;
 
 impl Scheduler {
     /// Offers queued jobs in order for as long as somebody has an open slot for them.
     pub(super) fn dispatch(&mut self, now: TimestampMs) {
-        while let Some((job, worker)) = self.next_match() {
-            self.offer(&job, &worker, now);
+        if self.paused || self.queue.len() == 0 {
+            return;
+        }
+        let mut offered = false;
+        while let Some((job, decision)) = self.next_match(now) {
+            self.offer(&job, decision, now);
+            offered = true;
+        }
+        if offered {
+            // The order that the picks leave behind.
+            self.save_meta();
         }
     }
 
-    fn next_match(&self) -> Option<(JobId, shared_protocol::WorkerId)> {
-        if !self.fleet.iter().any(|worker| worker.snapshot.open_slots > 0) {
+    fn next_match(&self, now: TimestampMs) -> Option<(JobId, Decision)> {
+        if !self.fleet.iter().any(super::Worker::is_open) {
             return None;
         }
-        self.queue.iter().take(MAX_PASSED_OVER).find_map(|id| {
-            let job = self.jobs.get(id)?;
-            routing::choose(&self.fleet, job.request.sampler).map(|worker| (id.clone(), worker.clone()))
+        self.queue.candidates(now).take(MAX_PASSED_OVER).find_map(|id| {
+            let job = self.jobs.get(id).filter(|job| !self.paused_tenants.contains(&job.tenant))?;
+            routing::decide(&self.fleet, &job.request, self.config.policy)
+                .map(|decision| (id.clone(), decision))
         })
     }
 
-    fn offer(&mut self, id: &JobId, worker: &shared_protocol::WorkerId, now: TimestampMs) {
-        let Some(entry) = self.fleet.get_mut(worker) else { return };
-        let Some(connection) = entry.connection else { return };
+    fn offer(&mut self, id: &JobId, decision: Decision, now: TimestampMs) {
+        let worker = decision.chosen.clone();
+        let Some(connection) = self.fleet.get(&worker).and_then(|entry| entry.connection) else { return };
         let Some(job) = self.jobs.get_mut(id) else { return };
-        self.queue.remove(job);
-        job.offer(worker.clone(), connection, now);
-        entry.snapshot.open_slots = entry.snapshot.open_slots.saturating_sub(1);
-        entry.snapshot.idle_since = now;
+        self.queue.picked(job, now);
+        let attempt = job.attempt;
+        job.decision = Some(decision);
+        if !self.step(now, id, attempt, Step::Offer { worker: worker.clone(), connection }, Reason::SlotOpen)
+        {
+            return;
+        }
+        let Some(job) = self.jobs.get(id) else { return };
         let offer = Offer {
             job_id: id.clone(),
             attempt: job.attempt,
@@ -42,9 +58,14 @@ impl Scheduler {
             outputs: job.request.outputs.clone(),
             source: job.request.source.clone(),
         };
+        if let Some(entry) = self.fleet.get_mut(&worker) {
+            let seconds = entry.inference_seconds(&job.request);
+            entry.snapshot.open_slots = entry.snapshot.open_slots.saturating_sub(1);
+            entry.snapshot.idle_since = now;
+            entry.snapshot.in_flight.insert(id.clone(), seconds);
+        }
         self.timers.set(Timer::OfferUnanswered(id.clone()), now + OFFER_TIMEOUT);
-        self.save(id);
-        self.remember(worker);
+        self.remember(&worker);
         self.effects.push_back(Effect::Offer { connection, offer: Box::new(offer) });
     }
 }

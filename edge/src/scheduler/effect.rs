@@ -1,9 +1,13 @@
 //! What the scheduler wants done. The shell does it in this order of kinds: save, then send.
 
-use shared_protocol::{Attempt, JobId, OutputKind, Sampler, SchedulerMessage, Source, TenantId};
+use shared_protocol::{
+    Attempt, JobId, MessageId, OutputKind, Sampler, SchedulerMessage, Source, TenantId, TimestampMs, WorkerId,
+};
 
 use super::ConnectionId;
-use super::fleet::WorkerSnapshot;
+use super::Meta;
+use super::fleet::{WorkerControl, WorkerSnapshot};
+use super::follow_up::FollowUp;
 use super::job::Job;
 use super::playlist::Playlist;
 
@@ -19,6 +23,26 @@ pub enum Effect {
         /// The whole list.
         playlist: Playlist,
     },
+    /// Write the one row about the scheduler as a whole.
+    SaveMeta(Box<Meta>),
+    /// Write what holds for a worker, or take it away.
+    SaveControl {
+        /// Whom it concerns.
+        worker: WorkerId,
+        /// What holds; nothing any more when absent.
+        control: Option<WorkerControl>,
+    },
+    /// Write the receipt of a terminal message.
+    SaveReceipt {
+        /// The message.
+        message_id: MessageId,
+        /// When it was handled.
+        at: TimestampMs,
+    },
+    /// Throw receipts away.
+    DropReceipts(Vec<MessageId>),
+    /// Write what followed on a completed job.
+    SaveFollowUp(Box<FollowUp>),
     /// Keep what is known of a worker with its socket.
     Remember {
         /// The socket.

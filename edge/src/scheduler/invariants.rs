@@ -29,12 +29,12 @@ impl Scheduler {
                         return Err(format!("job {id} is with {worker}, on whom nobody keeps an eye"));
                     }
                 }
-                JobState::Completed | JobState::Failed | JobState::Cancelled => {
+                JobState::Completed | JobState::Failed | JobState::Cancelled | JobState::Quarantined => {
                     return Err(format!("job {id} has ended and is still in memory"));
                 }
             }
         }
-        if self.queue.iter().count() > self.jobs.len() {
+        if self.queue.len() > self.jobs.len() {
             return Err("the queue names jobs that are not live".to_owned());
         }
         for worker in self.fleet.iter() {

@@ -10,6 +10,8 @@ use shared_protocol::{
 
 use super::ConnectionId;
 use super::playlist::Playlist;
+use super::routing::Decision;
+use super::transition::{Reason, Transition};
 
 /// Retries after failures of a kind that another attempt may not have.
 pub const MAX_RETRIES: u32 = 3;
@@ -41,7 +43,28 @@ pub struct JobRequest {
     /// The client's own notes, given back as they came.
     #[serde(default)]
     pub metadata: BTreeMap<String, String>,
+    /// Not to be started before; at once when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<TimestampMs>,
+    /// Labels that its worker has to have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Length of the recording in seconds, when the client knows it; otherwise it is guessed from the upload's size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_seconds: Option<u32>,
 }
+
+impl JobRequest {
+    /// Length of the recording as far as anybody knows before it was decoded.
+    pub fn expected_audio_seconds(&self) -> f64 {
+        self.expected_seconds
+            .map_or_else(|| super::estimate::audio_seconds(self.source.size, &self.source.name), f64::from)
+            .clamp(1.0, MAX_EXPECTED_SECONDS)
+    }
+}
+
+/// No guess goes beyond six hours.
+pub const MAX_EXPECTED_SECONDS: f64 = 6.0 * 3600.0;
 
 /// Where a job is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,12 +98,14 @@ pub enum JobState {
     Failed,
     /// Ended at the client's or an operator's wish.
     Cancelled,
+    /// Set aside: workers were lost while they ran it. An operator retries or discards it.
+    Quarantined,
 }
 
 impl JobState {
     /// Whether nothing will change any more.
     pub fn is_ended(&self) -> bool {
-        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled | Self::Quarantined)
     }
 
     /// The name in the API and in rows.
@@ -92,6 +117,7 @@ impl JobState {
             Self::Completed => "completed",
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
+            Self::Quarantined => "quarantined",
         }
     }
 
@@ -114,6 +140,12 @@ pub struct Job {
     pub tenant: TenantId,
     /// Its place in the order of submission.
     pub sequence: u64,
+    /// Its place among the tenants of its class: see [`super::queue`]. Virtual milliseconds.
+    #[serde(default)]
+    pub virtual_start: u64,
+    /// The decision that sent its latest attempt where it went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
     /// What was asked for.
     pub request: JobRequest,
     /// The client's idempotency key.
@@ -159,6 +191,9 @@ pub struct Job {
     /// What can be played. A row of its own, because it changes at another rate.
     #[serde(skip)]
     pub playlist: Playlist,
+    /// Every transition so far, oldest first; at most [`MAX_HISTORY`] of them.
+    #[serde(default)]
+    pub history: Vec<Transition>,
 }
 
 /// How far a running attempt is.
@@ -177,8 +212,10 @@ pub struct JobProgress {
 pub enum AfterLoss {
     /// Back to the queue, not before that time.
     Requeue(TimestampMs),
-    /// The budget is used up, or the failure is final.
-    Fail,
+    /// Another attempt would fail too, or the budget of retries is used up.
+    Fail(Reason),
+    /// The budget of lost workers is used up.
+    Quarantine,
     /// It was to be cancelled anyway.
     Cancel,
 }
@@ -193,13 +230,16 @@ impl Job {
         idempotency_key: Option<String>,
         now: TimestampMs,
     ) -> Self {
+        let not_before = request.not_before.map_or(now, |at| at.max(now));
         Self {
             id,
             tenant,
             sequence,
+            virtual_start: 0,
+            decision: None,
             request,
             idempotency_key,
-            state: JobState::Queued { not_before: now },
+            state: JobState::Queued { not_before },
             attempt: Attempt::NONE,
             accepted: None,
             created_at: now,
@@ -213,6 +253,13 @@ impl Job {
             outcome: None,
             progress: None,
             playlist: Playlist::default(),
+            history: vec![Transition {
+                at: now,
+                to: "queued".to_owned(),
+                attempt: Attempt::NONE,
+                reason: Reason::Submitted,
+                worker: None,
+            }],
         }
     }
 
@@ -226,58 +273,16 @@ impl Job {
         self.is_held(worker, attempt) && matches!(self.state, JobState::Running { .. })
     }
 
-    /// queued → offered, with the next attempt.
-    pub(super) fn offer(&mut self, worker: WorkerId, connection: ConnectionId, now: TimestampMs) {
-        self.attempt = self.attempt.next();
-        self.state = JobState::Offered { worker, connection, offered_at: now };
-    }
-
-    /// offered → running; also queued → running, when a worker that was presumed lost still has the latest attempt.
-    pub(super) fn run(&mut self, worker: WorkerId, now: TimestampMs) {
-        self.state = JobState::Running { worker };
-        self.started_at.get_or_insert(now);
-    }
-
-    /// offered → queued or running → queued.
-    pub(super) fn requeue(&mut self, not_before: TimestampMs) {
-        self.state = JobState::Queued { not_before };
-        self.progress = None;
-    }
-
-    /// any live state → completed.
-    pub(super) fn complete(&mut self, attempt: Attempt, outcome: JobOutcome, now: TimestampMs) {
-        self.state = JobState::Completed;
-        self.accepted = Some(attempt);
-        self.outcome = Some(outcome);
-        self.failure = None;
-        self.end(now);
-    }
-
-    /// any live state → failed.
-    pub(super) fn fail(&mut self, failure: JobFailure, now: TimestampMs) {
-        self.state = JobState::Failed;
-        self.failure = Some(failure);
-        self.end(now);
-    }
-
-    /// any live state → cancelled.
-    pub(super) fn cancel(&mut self, now: TimestampMs) {
-        self.state = JobState::Cancelled;
-        self.end(now);
-    }
-
-    fn end(&mut self, now: TimestampMs) {
-        self.ended_at = Some(now);
-        self.playlist.end();
-    }
-
     /// Charges a failure that a worker reported.
     pub(super) fn charge_failure(&mut self, failure: &JobFailure, now: TimestampMs) -> AfterLoss {
         if self.cancel_requested {
             return AfterLoss::Cancel;
         }
-        if !failure.code.retryable() || self.retries >= MAX_RETRIES {
-            return AfterLoss::Fail;
+        if !failure.code.retryable() {
+            return AfterLoss::Fail(Reason::FinalFailure);
+        }
+        if self.retries >= MAX_RETRIES {
+            return AfterLoss::Fail(Reason::RetriesUsedUp);
         }
         let pause = DurationMs(RETRY_BACKOFF.0 << self.retries);
         self.retries += 1;
@@ -290,7 +295,7 @@ impl Job {
             return AfterLoss::Cancel;
         }
         self.workers_lost += 1;
-        if self.workers_lost > MAX_WORKERS_LOST { AfterLoss::Fail } else { AfterLoss::Requeue(now) }
+        if self.workers_lost > MAX_WORKERS_LOST { AfterLoss::Quarantine } else { AfterLoss::Requeue(now) }
     }
 }
 

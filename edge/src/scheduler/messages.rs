@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use shared_protocol::{
-    Accept, Ack, Attempt, Cancel, CancelReason, Cancelled, Complete, Failed, Hello, JobId, MessageId,
+    Accept, Ack, Attempt, Cancel, CancelReason, Cancelled, Complete, Failed, Hello, JobId, LinkReport,
     PROTOCOL_VERSION, Ping, Pong, Progress, ProtocolError, Ready, Reject, SchedulerMessage, TimestampMs,
     Welcome, WorkerId, WorkerMessage,
-    limits::{LIVENESS_TIMEOUT, MAX_SEGMENTS_PER_PROGRESS, MAX_SLOTS, PING_INTERVAL},
+    limits::{LIVENESS_TIMEOUT, MAX_SEGMENTS_PER_PROGRESS, MAX_SLOTS, PING_INTERVAL, STEMS_WINDOW},
 };
 
 use super::fleet::WorkerSnapshot;
-use super::job::{AfterLoss, JobProgress, JobState};
+use super::follow_up::FollowUp;
+use super::job::{JobProgress, JobState, worker_lost_failure};
+use super::transition::{Reason, Step};
 use super::{CloseReason, ConnectionId, Effect, Scheduler, Timer};
 
 /// The optional message types that this scheduler takes.
@@ -34,6 +36,15 @@ impl Scheduler {
             return;
         };
         self.worker_is_alive(&worker, now);
+        if let Some(message_id) = message.message_id().cloned() {
+            if !self.receipts.knows(&message_id) {
+                self.terminal(now, &worker, message);
+                self.note_receipt(now, &message_id);
+            }
+            self.send(connection, SchedulerMessage::Ack(Ack { message_id }));
+            self.dispatch(now);
+            return;
+        }
         match message {
             WorkerMessage::Hello(_) => {}
             WorkerMessage::Ready(ready) => self.ready(now, &worker, connection, ready),
@@ -41,14 +52,43 @@ impl Scheduler {
             WorkerMessage::Accept(accept) => self.accept(now, &worker, accept),
             WorkerMessage::Reject(reject) => self.reject(now, &worker, &reject),
             WorkerMessage::Progress(progress) => self.progress(now, &worker, progress),
-            WorkerMessage::Complete(complete) => self.complete(now, connection, complete),
-            WorkerMessage::Failed(failed) => self.failed(now, &worker, connection, failed),
-            WorkerMessage::Cancelled(cancelled) => self.cancelled(now, &worker, connection, cancelled),
-            // Taken and acknowledged, so that no worker keeps them for ever; nothing is made of them yet.
-            WorkerMessage::Stems(stems) => self.acknowledge(connection, stems.message_id),
-            WorkerMessage::Quality(quality) => self.acknowledge(connection, quality.message_id),
+            // Terminal ones were handled above.
+            WorkerMessage::Complete(_)
+            | WorkerMessage::Failed(_)
+            | WorkerMessage::Cancelled(_)
+            | WorkerMessage::Stems(_)
+            | WorkerMessage::Quality(_) => {}
         }
         self.dispatch(now);
+    }
+
+    fn terminal(&mut self, now: TimestampMs, worker: &WorkerId, message: WorkerMessage) {
+        match message {
+            WorkerMessage::Complete(complete) => self.complete(now, worker, complete),
+            WorkerMessage::Failed(failed) => self.failed(now, worker, failed),
+            WorkerMessage::Cancelled(cancelled) => self.cancelled(now, worker, &cancelled),
+            WorkerMessage::Stems(stems) => {
+                self.follow(&stems.job_id, |f| f.take_stems(stems.attempt, stems.files, stems.failure));
+            }
+            WorkerMessage::Quality(quality) => {
+                self.follow(&quality.job_id, |f| f.take_quality(quality.scores));
+            }
+            WorkerMessage::Hello(_)
+            | WorkerMessage::Ready(_)
+            | WorkerMessage::Ping(_)
+            | WorkerMessage::Accept(_)
+            | WorkerMessage::Reject(_)
+            | WorkerMessage::Progress(_) => {}
+        }
+    }
+
+    fn follow(&mut self, id: &JobId, take: impl FnOnce(&mut FollowUp) -> bool) {
+        if let Some(follow_up) = self.follow_ups.get_mut(id)
+            && take(follow_up)
+        {
+            let follow_up = Box::new(follow_up.clone());
+            self.effects.push_back(Effect::SaveFollowUp(follow_up));
+        }
     }
 
     fn hello(&mut self, now: TimestampMs, connection: ConnectionId, hello: Hello) {
@@ -60,7 +100,13 @@ impl Scheduler {
             return;
         }
         let worker = hello.worker_id.clone();
-        let idle_since = self.fleet.get(&worker).map_or(now, |w| w.snapshot.idle_since);
+        let earlier = self.fleet.get(&worker).map(|w| &w.snapshot);
+        let idle_since = earlier.map_or(now, |earlier| earlier.idle_since);
+        // A reconnect never lowers a known backlog; its `ready` says what is left of it.
+        let same_boot = earlier.filter(|earlier| earlier.boot_id == hello.boot_id);
+        let backlog_seconds = same_boot.map_or(0.0, |earlier| earlier.backlog_seconds);
+        let in_flight = same_boot.map(|earlier| earlier.in_flight.clone()).unwrap_or_default();
+        let link = same_boot.map(|earlier| earlier.link).unwrap_or_default();
         let snapshot = WorkerSnapshot {
             worker_id: hello.worker_id,
             boot_id: hello.boot_id,
@@ -70,9 +116,14 @@ impl Scheduler {
             // Nothing is offered before `ready`, which says what it still has.
             open_slots: 0,
             samplers: hello.samplers,
-            backlog_seconds: 0.0,
+            labels: hello.labels,
+            priority: hello.priority,
+            backlog_seconds,
+            speeds: Vec::new(),
+            link,
             draining: false,
             idle_since,
+            in_flight,
         };
         if let Some(old) = self.fleet.connect(connection, snapshot, now) {
             self.effects.push_back(Effect::Close { connection: old, reason: CloseReason::Replaced });
@@ -106,16 +157,37 @@ impl Scheduler {
             match &job.state {
                 // The offer and this message crossed: answers come in order, so it will be answered after it.
                 JobState::Offered { connection: over, .. } if *over == connection => unanswered += 1,
-                _ => self.attempt_was_lost(&id, now),
+                _ => self.attempt_was_lost(&id, Reason::NotListed, now),
             }
         }
+        self.report_includes_what_was_answered(worker);
         if let Some(entry) = self.fleet.get_mut(worker) {
             let snapshot = &mut entry.snapshot;
+            snapshot.link = ready.link.map_or(snapshot.link, LinkReport::sane);
+            snapshot.speeds = ready.speeds;
             snapshot.open_slots = ready.slots.min(MAX_SLOTS).saturating_sub(unanswered);
             snapshot.backlog_seconds = sane_seconds(ready.backlog_seconds);
             snapshot.draining = ready.draining;
         }
         self.remember(worker);
+    }
+
+    /// Messages come in order: what a worker answered before this report is in it, what it has not answered is not.
+    fn report_includes_what_was_answered(&mut self, worker: &WorkerId) {
+        let Some(entry) = self.fleet.get(worker) else { return };
+        let unanswered = |id: &JobId| {
+            self.jobs.get(id).is_some_and(|job| {
+                matches!(&job.state, JobState::Offered { worker: w, connection, .. }
+                    if w == worker && Some(*connection) == entry.connection)
+            })
+        };
+        let answered: Vec<JobId> =
+            entry.snapshot.in_flight.keys().filter(|id| !unanswered(id)).cloned().collect();
+        if let Some(entry) = self.fleet.get_mut(worker) {
+            for id in answered {
+                entry.snapshot.in_flight.remove(&id);
+            }
+        }
     }
 
     fn reconcile_listed(
@@ -126,7 +198,7 @@ impl Scheduler {
         id: &JobId,
         attempt: Attempt,
     ) {
-        let Some(job) = self.jobs.get_mut(id) else {
+        let Some(job) = self.jobs.get(id) else {
             self.send_cancel(connection, id, attempt, CancelReason::Superseded);
             return;
         };
@@ -134,13 +206,11 @@ impl Scheduler {
             JobState::Running { worker: w } if w == worker && job.attempt == attempt => {}
             // Its accept was lost with the connection before this one.
             JobState::Offered { worker: w, .. } if w == worker && job.attempt == attempt => {
-                self.start(id, worker, now);
+                self.step(now, id, attempt, Step::Run { worker: worker.clone() }, Reason::ListedByWorker);
             }
             // Presumed lost, and nobody else has got it: it keeps it.
             JobState::Queued { .. } if job.attempt == attempt => {
-                self.queue.remove(job);
-                self.timers.clear(&Timer::JobMayStart(id.clone()));
-                self.start(id, worker, now);
+                self.step(now, id, attempt, Step::Run { worker: worker.clone() }, Reason::KeptByWorker);
             }
             _ => {
                 self.send_cancel(connection, id, attempt, CancelReason::Superseded);
@@ -154,6 +224,7 @@ impl Scheduler {
     }
 
     fn ping(&mut self, worker: &WorkerId, connection: ConnectionId, ping: &Ping) {
+        self.report_includes_what_was_answered(worker);
         if let Some(entry) = self.fleet.get_mut(worker) {
             entry.snapshot.backlog_seconds = sane_seconds(ping.backlog_seconds);
         }
@@ -161,28 +232,16 @@ impl Scheduler {
     }
 
     fn accept(&mut self, now: TimestampMs, worker: &WorkerId, accept: Accept) {
-        let Some(job) = self.jobs.get(&accept.job_id) else {
-            self.stop_attempt(worker, &accept.job_id, accept.attempt);
-            return;
-        };
-        if job.is_running(worker, accept.attempt) {
+        let Accept { job_id: id, attempt } = accept;
+        if self.jobs.get(&id).is_some_and(|job| job.is_running(worker, attempt)) {
             return;
         }
-        if !job.is_held(worker, accept.attempt) {
-            self.stop_attempt(worker, &accept.job_id, accept.attempt);
-            return;
+        let held = self.jobs.get(&id).is_some_and(|job| job.is_held(worker, attempt));
+        let step = Step::Run { worker: worker.clone() };
+        if !held || !self.step(now, &id, attempt, step, Reason::Accepted) {
+            self.stop_attempt(worker, &id, attempt);
         }
-        self.start(&accept.job_id, worker, now);
-        // A cancel that was sent while the offer was on its way has reached the worker before or after its accept;
-        // it answers either way.
-    }
-
-    fn start(&mut self, id: &JobId, worker: &WorkerId, now: TimestampMs) {
-        self.timers.clear(&Timer::OfferUnanswered(id.clone()));
-        if let Some(job) = self.jobs.get_mut(id) {
-            job.run(worker.clone(), now);
-            self.save(id);
-        }
+        // A cancel that was sent while the offer was on its way reaches the worker behind it: it answers to it.
     }
 
     fn reject(&mut self, now: TimestampMs, worker: &WorkerId, reject: &Reject) {
@@ -194,7 +253,7 @@ impl Scheduler {
             job.is_held(worker, reject.attempt) && matches!(job.state, JobState::Offered { .. })
         });
         if offered {
-            self.attempt_was_lost(&reject.job_id, now);
+            self.attempt_was_lost(&reject.job_id, Reason::Rejected, now);
         }
     }
 
@@ -221,56 +280,59 @@ impl Scheduler {
     }
 
     /// Takes a result from whichever attempt of a live job brings it first: late truth wins over running again.
-    fn complete(&mut self, now: TimestampMs, connection: ConnectionId, complete: Complete) {
-        let id = complete.job_id;
-        if let Some(job) = self.jobs.get_mut(&id)
-            && complete.attempt != Attempt::NONE
-            && complete.attempt <= job.attempt
-        {
-            let other = job.state.worker().cloned().filter(|_| job.attempt != complete.attempt);
-            let current = job.attempt;
-            if job.playlist.extend(complete.attempt, &complete.segments) {
-                job.first_audio_at.get_or_insert(now);
-            }
-            job.complete(complete.attempt, complete.outcome, now);
-            self.retire(&id);
-            if let Some(other) = other {
-                self.stop_attempt(&other, &id, current);
-            }
+    fn complete(&mut self, now: TimestampMs, worker: &WorkerId, complete: Complete) {
+        let Complete { job_id: id, attempt, segments, outcome, .. } = complete;
+        if let Some(entry) = self.fleet.get_mut(worker) {
+            entry.breaker.succeeded();
         }
-        self.acknowledge(connection, complete.message_id);
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if attempt == Attempt::NONE || attempt > job.attempt {
+            return;
+        }
+        let late = !job.is_held(worker, attempt);
+        let other = job.state.worker().cloned().filter(|_| job.attempt != attempt);
+        let current = job.attempt;
+        if job.playlist.extend(attempt, &segments) {
+            job.first_audio_at.get_or_insert(now);
+        }
+        let reason = if late { Reason::CompletedLate } else { Reason::Completed };
+        if !self.step(now, &id, attempt, Step::Complete { outcome: Box::new(outcome) }, reason) {
+            return;
+        }
+        self.expect_follow_up(&id, FollowUp::new(id.clone(), attempt, now + STEMS_WINDOW));
+        if let Some(other) = other {
+            self.stop_attempt(&other, &id, current);
+        }
     }
 
-    fn failed(&mut self, now: TimestampMs, worker: &WorkerId, connection: ConnectionId, failed: Failed) {
-        if let Some(job) = self.jobs.get_mut(&failed.job_id).filter(|job| job.is_held(worker, failed.attempt))
-        {
-            let after = job.charge_failure(&failed.failure, now);
-            job.failure = Some(failed.failure.clone());
-            self.after_loss(&failed.job_id, after, now, || failed.failure);
+    fn failed(&mut self, now: TimestampMs, worker: &WorkerId, failed: Failed) {
+        let Some(job) = self.jobs.get_mut(&failed.job_id).filter(|job| job.is_held(worker, failed.attempt))
+        else {
+            return;
+        };
+        let after = job.charge_failure(&failed.failure, now);
+        job.failure = Some(failed.failure.clone());
+        let code = failed.failure.code;
+        self.after_loss(&failed.job_id, after, Reason::RetryableFailure, failed.failure, now);
+        let bench = self.fleet.get_mut(worker).and_then(|entry| entry.breaker.failed(code));
+        if let Some(time) = bench {
+            self.bench(now, worker, time, "failed job after job");
         }
-        self.acknowledge(connection, failed.message_id);
     }
 
-    fn cancelled(
-        &mut self,
-        now: TimestampMs,
-        worker: &WorkerId,
-        connection: ConnectionId,
-        message: Cancelled,
-    ) {
-        if let Some(job) =
-            self.jobs.get_mut(&message.job_id).filter(|job| job.is_held(worker, message.attempt))
-        {
-            // A worker that stopped an attempt nobody wanted stopped counts as one that lost it.
-            let after = if job.cancel_requested { AfterLoss::Cancel } else { job.charge_lost_worker(now) };
-            let lost = job.workers_lost;
-            self.after_loss(&message.job_id, after, now, || super::job::worker_lost_failure(lost));
+    fn cancelled(&mut self, now: TimestampMs, worker: &WorkerId, message: &Cancelled) {
+        let Some(job) = self.jobs.get_mut(&message.job_id).filter(|job| job.is_held(worker, message.attempt))
+        else {
+            return;
+        };
+        if job.cancel_requested {
+            self.end_cancelled(&message.job_id, Reason::Cancelled, now);
+            return;
         }
-        self.acknowledge(connection, message.message_id);
-    }
-
-    fn acknowledge(&mut self, connection: ConnectionId, message_id: MessageId) {
-        self.send(connection, SchedulerMessage::Ack(Ack { message_id }));
+        // A worker that stopped an attempt nobody wanted stopped counts as one that lost it.
+        let after = job.charge_lost_worker(now);
+        let failure = worker_lost_failure(job.workers_lost);
+        self.after_loss(&message.job_id, after, Reason::StoppedByWorker, failure, now);
     }
 
     fn stop_attempt(&mut self, worker: &WorkerId, id: &JobId, attempt: Attempt) {

@@ -1,74 +1,95 @@
 //! The scheduler's brain: a pure state machine.
 //!
-//! **Usage: call one of `handle_*` or a command (`submit`, `cancel`), then drain [`Scheduler::poll_effect`] until it is
-//! empty, do the effects (saves in one transaction, then the sends), then ask [`Scheduler::next_deadline`] for when
-//! [`Scheduler::handle_deadline`] is due.** Nothing in here knows a clock, a socket or a store.
+//! **Usage: call one of `handle_*` or a command (`submit`, `cancel`, the operator's ones), then drain
+//! [`Scheduler::poll_effect`] until it is empty, do the effects (saves in one transaction, then the sends), then ask
+//! [`Scheduler::next_deadline`] for when [`Scheduler::handle_deadline`] is due.** Nothing in here knows a clock, a
+//! socket or a store.
 
+mod breaker;
 mod commands;
 mod dispatch;
 mod effect;
+pub mod estimate;
 mod fleet;
+mod follow_up;
 mod invariants;
 mod job;
 mod messages;
+mod operator;
 mod playlist;
 mod queue;
+mod receipts;
+mod restore;
 mod routing;
+mod statistics;
 mod timeouts;
 mod timer;
+mod transition;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
-use shared_protocol::{
-    JobId, SchedulerMessage, TimestampMs, WorkerId,
-    limits::{LIVENESS_TIMEOUT, OFFER_TIMEOUT, RECONNECT_GRACE},
-};
+use shared_protocol::{JobId, MessageId, SchedulerMessage, TenantId, TimestampMs, WorkerId};
 
-pub use commands::{CancelOutcome, KnownKey, NewJob, SubmitError, Submitted};
+pub use breaker::{Breaker, FAILURES_IN_A_ROW, FIRST_BENCH, LONGEST_BENCH};
+pub use commands::{CancelOutcome, IDEMPOTENCY_WINDOW, KnownKey, NewJob, SubmitError, Submitted};
 pub use effect::{CloseReason, Effect, Offer};
-pub use fleet::{Worker, WorkerSnapshot};
+pub use fleet::{Worker, WorkerControl, WorkerSnapshot};
+pub use follow_up::FollowUp;
 pub use job::{
-    AfterLoss, CANCEL_TIMEOUT, Job, JobProgress, JobRequest, JobState, MAX_RETRIES, MAX_WORKERS_LOST,
-    RETRY_BACKOFF,
+    AfterLoss, CANCEL_TIMEOUT, Job, JobProgress, JobRequest, JobState, MAX_EXPECTED_SECONDS, MAX_RETRIES,
+    MAX_WORKERS_LOST, RETRY_BACKOFF,
 };
+pub use operator::OperatorError;
 pub use playlist::{Playlist, Run};
-pub use routing::TIE_SECONDS;
+pub use queue::{MAX_CLASS_WAIT, QueueClock};
+pub use receipts::{KEEP_RECEIPTS, PRUNED_PER_TURN};
+pub use restore::Restored;
+pub use routing::{Candidate, DecidedBy, Decision, Policy, TIE_SECONDS};
+pub use statistics::{Counts, QueueStatistics};
 pub use timer::Timer;
+pub use transition::{MAX_HISTORY, Reason, Transition};
 
 use fleet::Fleet;
 use queue::Queue;
+use receipts::Receipts;
 use timer::Timers;
+use transition::Step;
 
 /// Names one socket for as long as it lives; never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ConnectionId(pub u64);
 
-/// What an operator sets.
+/// What an operator sets at a deploy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// The environment's name, told to the workers.
     pub environment: String,
     /// Live jobs at most: they are all in memory. 10,000 jobs of about 2 KB are 20 MB of the platform's 128 MB.
     pub max_live_jobs: usize,
+    /// Which estimate sends a job to a worker.
+    pub policy: Policy,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { environment: "dev".to_owned(), max_live_jobs: 10_000 }
+        Self { environment: "dev".to_owned(), max_live_jobs: 10_000, policy: Policy::default() }
     }
 }
 
-/// How many live jobs there are in each state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// Waiting, those included that may not start yet.
-    pub queued: usize,
-    /// Offered and unanswered.
-    pub offered: usize,
-    /// Accepted.
-    pub running: usize,
+/// The row about the scheduler as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Meta {
+    /// The highest [`Job::sequence`] given out.
+    pub last_sequence: u64,
+    /// The order of the queue.
+    pub clock: QueueClock,
+    /// Nothing is offered. State, not configuration: a deploy never unpauses.
+    pub paused: bool,
+    /// Tenants of whom nothing is offered.
+    pub paused_tenants: BTreeSet<TenantId>,
 }
 
 /// The scheduler of one environment.
@@ -79,7 +100,11 @@ pub struct Scheduler {
     queue: Queue,
     fleet: Fleet,
     timers: Timers,
-    next_sequence: u64,
+    receipts: Receipts,
+    follow_ups: BTreeMap<JobId, FollowUp>,
+    last_sequence: u64,
+    paused: bool,
+    paused_tenants: BTreeSet<TenantId>,
     effects: VecDeque<Effect>,
 }
 
@@ -92,67 +117,12 @@ impl Scheduler {
             queue: Queue::default(),
             fleet: Fleet::default(),
             timers: Timers::default(),
-            next_sequence: 1,
+            receipts: Receipts::default(),
+            follow_ups: BTreeMap::new(),
+            last_sequence: 0,
+            paused: false,
+            paused_tenants: BTreeSet::new(),
             effects: VecDeque::new(),
-        }
-    }
-
-    /// The scheduler as it was, from its live rows and from what was kept with the sockets that are still open.
-    /// `last_sequence` is the highest [`Job::sequence`] ever given out, ended jobs included.
-    ///
-    /// Workers that run jobs and have no socket get [`RECONNECT_GRACE`] to come back: a restart of the scheduler alone
-    /// re-runs nothing.
-    pub fn restore(
-        config: Config,
-        now: TimestampMs,
-        live: Vec<Job>,
-        last_sequence: u64,
-        connections: Vec<(ConnectionId, WorkerSnapshot)>,
-    ) -> Self {
-        let mut scheduler = Self::new(config);
-        scheduler.next_sequence = last_sequence + 1;
-        // Two sockets of one worker can both be open for a moment; ids grow, so the newest connects last and wins.
-        let mut connections = connections;
-        connections.sort_by_key(|(connection, _)| *connection);
-        for (connection, snapshot) in connections {
-            let worker = snapshot.worker_id.clone();
-            if let Some(old) = scheduler.fleet.connect(connection, snapshot, now) {
-                scheduler.effects.push_back(Effect::Close { connection: old, reason: CloseReason::Replaced });
-            }
-            scheduler.timers.set(Timer::WorkerSilent(worker), now + LIVENESS_TIMEOUT);
-        }
-        for job in live {
-            scheduler.restore_job(job, now);
-        }
-        scheduler
-    }
-
-    fn restore_job(&mut self, job: Job, now: TimestampMs) {
-        self.next_sequence = self.next_sequence.max(job.sequence + 1);
-        match &job.state {
-            JobState::Queued { not_before } if *not_before > now => {
-                self.timers.set(Timer::JobMayStart(job.id.clone()), *not_before);
-            }
-            JobState::Queued { .. } => self.queue.insert(&job),
-            JobState::Offered { worker, offered_at, .. } => {
-                self.expect_worker(&worker.clone(), now);
-                // An offer that the old instance sent may have been accepted in between: wait for the worker first.
-                let answered_by = (*offered_at + OFFER_TIMEOUT).max(now + OFFER_TIMEOUT);
-                self.timers.set(Timer::OfferUnanswered(job.id.clone()), answered_by);
-            }
-            JobState::Running { worker } => self.expect_worker(&worker.clone(), now),
-            JobState::Completed | JobState::Failed | JobState::Cancelled => return,
-        }
-        if job.cancel_requested {
-            self.timers.set(Timer::CancelUnconfirmed(job.id.clone()), now + CANCEL_TIMEOUT);
-        }
-        self.jobs.insert(job.id.clone(), job);
-    }
-
-    fn expect_worker(&mut self, worker: &WorkerId, now: TimestampMs) {
-        if self.fleet.get(worker).is_none() {
-            self.fleet.expect(worker.clone(), now);
-            self.timers.set(Timer::WorkerSilent(worker.clone()), now + RECONNECT_GRACE);
         }
     }
 
@@ -173,28 +143,29 @@ impl Scheduler {
         self.fleet.iter()
     }
 
+    /// What operators decided about workers, known or not.
+    pub fn controls(&self) -> impl Iterator<Item = &WorkerControl> {
+        self.fleet.controls()
+    }
+
     /// The attempts that a worker holds.
     pub fn held_by<'a>(&'a self, worker: &'a WorkerId) -> impl Iterator<Item = &'a Job> {
         self.jobs.values().filter(move |job| job.state.worker() == Some(worker))
     }
 
-    /// How many live jobs there are.
-    pub fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
-        for job in self.jobs.values() {
-            match job.state {
-                JobState::Queued { .. } => counts.queued += 1,
-                JobState::Offered { .. } => counts.offered += 1,
-                JobState::Running { .. } => counts.running += 1,
-                JobState::Completed | JobState::Failed | JobState::Cancelled => {}
-            }
-        }
-        counts
-    }
-
     /// What the operator set.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// The row about the scheduler as a whole.
+    pub fn meta(&self) -> Meta {
+        Meta {
+            last_sequence: self.last_sequence,
+            clock: self.queue.clock().clone(),
+            paused: self.paused,
+            paused_tenants: self.paused_tenants.clone(),
+        }
     }
 
     // Polls
@@ -215,6 +186,11 @@ impl Scheduler {
         if let Some(job) = self.jobs.get(id) {
             self.effects.push_back(Effect::SaveJob(Box::new(job.clone())));
         }
+    }
+
+    fn save_meta(&mut self) {
+        let meta = Box::new(self.meta());
+        self.effects.push_back(Effect::SaveMeta(meta));
     }
 
     fn save_playlist(&mut self, id: &JobId) {
@@ -241,22 +217,68 @@ impl Scheduler {
         }
     }
 
+    /// Notes a terminal message as handled, and says so when it is news.
+    fn note_receipt(&mut self, now: TimestampMs, message_id: &MessageId) {
+        self.receipts.insert(message_id.clone(), now);
+        self.effects.push_back(Effect::SaveReceipt { message_id: message_id.clone(), at: now });
+        self.arm_receipts();
+    }
+
+    fn arm_receipts(&mut self) {
+        match self.receipts.due() {
+            Some(at) => self.timers.set(Timer::ReceiptsDue, at),
+            None => self.timers.clear(&Timer::ReceiptsDue),
+        }
+    }
+
+    /// Changes a job's state if the step fits, and saves it. Says whether it did. The queue and the timers follow.
+    fn step(
+        &mut self,
+        now: TimestampMs,
+        id: &JobId,
+        attempt: shared_protocol::Attempt,
+        step: Step,
+        reason: Reason,
+    ) -> bool {
+        let Some(job) = self.jobs.get_mut(id) else { return false };
+        if !job.fits(attempt, &step) {
+            return false;
+        }
+        if matches!(job.state, JobState::Queued { .. }) {
+            self.queue.remove(job);
+            self.timers.clear(&Timer::JobMayStart(id.clone()));
+        }
+        self.timers.clear(&Timer::OfferUnanswered(id.clone()));
+        let holder = job.state.worker().cloned();
+        let stepped = job.step(now, attempt, step, reason);
+        debug_assert_eq!(stepped, Ok(()), "it fits");
+        let gone = holder.filter(|holder| job.state.worker() != Some(holder));
+        if let Some(entry) = gone.and_then(|holder| self.fleet.get_mut(&holder)) {
+            entry.snapshot.in_flight.remove(id);
+        }
+        if let JobState::Queued { not_before } = job.state {
+            if not_before > now {
+                self.queue.expect(job);
+                self.timers.set(Timer::JobMayStart(id.clone()), not_before);
+            } else {
+                self.queue.insert(job);
+            }
+        }
+        if job.state.is_ended() {
+            self.retire(id)
+        } else {
+            self.save(id)
+        }
+        true
+    }
+
     /// Saves a job that has just ended and lets go of it: from now on it is a row only.
     fn retire(&mut self, id: &JobId) {
         self.save(id);
-        let playable = self.jobs.get(id).is_some_and(|job| !job.playlist.is_empty());
-        if playable {
+        if self.jobs.get(id).is_some_and(|job| !job.playlist.is_empty()) {
             self.save_playlist(id);
         }
-        for timer in [
-            Timer::OfferUnanswered(id.clone()),
-            Timer::JobMayStart(id.clone()),
-            Timer::CancelUnconfirmed(id.clone()),
-        ] {
-            self.timers.clear(&timer);
-        }
-        if let Some(job) = self.jobs.remove(id) {
-            self.queue.remove(&job);
-        }
+        self.timers.clear(&Timer::CancelUnconfirmed(id.clone()));
+        self.jobs.remove(id);
     }
 }

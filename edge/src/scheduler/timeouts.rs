@@ -1,9 +1,10 @@
 //! What happens when something did not happen.
 
-use shared_protocol::{JobId, TimestampMs, WorkerId, limits::LIVENESS_TIMEOUT};
+use shared_protocol::{JobFailure, JobId, TimestampMs, WorkerId, limits::LIVENESS_TIMEOUT};
 
 use super::fleet::FORGET_AFTER;
 use super::job::{AfterLoss, JobState, worker_lost_failure};
+use super::transition::{Reason, Step};
 use super::{CloseReason, Effect, Scheduler, Timer};
 
 impl Scheduler {
@@ -19,7 +20,16 @@ impl Scheduler {
                         self.queue.insert(job);
                     }
                 }
-                Timer::CancelUnconfirmed(job) => self.end_cancelled(&job, now),
+                Timer::CancelUnconfirmed(job) => self.end_cancelled(&job, Reason::CancelUnconfirmed, now),
+                Timer::BenchOver(worker) => self.unbench(now, &worker),
+                Timer::FollowUpClosed(job) => {
+                    self.follow_ups.remove(&job);
+                }
+                Timer::ReceiptsDue => {
+                    let pruned = self.receipts.prune(now);
+                    self.effects.push_back(Effect::DropReceipts(pruned));
+                    self.arm_receipts();
+                }
             }
         }
         self.dispatch(now);
@@ -48,49 +58,52 @@ impl Scheduler {
         }
         let held: Vec<JobId> = self.held_by(worker).map(|job| job.id.clone()).collect();
         for id in held {
-            self.attempt_was_lost(&id, now);
+            self.attempt_was_lost(&id, Reason::WorkerSilent, now);
         }
         self.timers.set(Timer::WorkerForgotten(worker.clone()), now + FORGET_AFTER);
     }
 
     /// A worker no longer has an attempt that it should have.
-    pub(super) fn attempt_was_lost(&mut self, id: &JobId, now: TimestampMs) {
+    pub(super) fn attempt_was_lost(&mut self, id: &JobId, reason: Reason, now: TimestampMs) {
         let Some(job) = self.jobs.get_mut(id) else { return };
         // An offer that nobody accepted was never run: it costs the job nothing.
         let after = match job.state {
             JobState::Offered { .. } if job.cancel_requested => AfterLoss::Cancel,
             JobState::Offered { .. } => AfterLoss::Requeue(now),
             JobState::Running { .. } => job.charge_lost_worker(now),
-            JobState::Queued { .. } | JobState::Completed | JobState::Failed | JobState::Cancelled => return,
+            _ => return,
         };
-        let lost = job.workers_lost;
-        self.after_loss(id, after, now, || worker_lost_failure(lost));
+        let failure = worker_lost_failure(job.workers_lost);
+        self.after_loss(id, after, reason, failure, now);
     }
 
     pub(super) fn after_loss(
         &mut self,
         id: &JobId,
         after: AfterLoss,
+        reason: Reason,
+        failure: JobFailure,
         now: TimestampMs,
-        failure: impl FnOnce() -> shared_protocol::JobFailure,
     ) {
+        let Some(job) = self.jobs.get(id) else { return };
+        let attempt = job.attempt;
         match after {
-            AfterLoss::Requeue(not_before) => self.requeue(id, not_before, now),
-            AfterLoss::Cancel => self.end_cancelled(id, now),
-            AfterLoss::Fail => {
-                if let Some(job) = self.jobs.get_mut(id) {
-                    job.fail(failure(), now);
-                    self.retire(id);
-                }
+            AfterLoss::Requeue(not_before) => {
+                self.step(now, id, attempt, Step::Return { not_before }, reason);
+            }
+            AfterLoss::Cancel => self.end_cancelled(id, Reason::CancelUnconfirmed, now),
+            AfterLoss::Fail(reason) => {
+                self.step(now, id, attempt, Step::Fail { failure }, reason);
+            }
+            AfterLoss::Quarantine => {
+                self.step(now, id, attempt, Step::Quarantine { failure }, Reason::WorkersUsedUp);
             }
         }
     }
 
-    pub(super) fn end_cancelled(&mut self, id: &JobId, now: TimestampMs) {
-        if let Some(job) = self.jobs.get_mut(id) {
-            job.cancel(now);
-            self.retire(id);
-        }
+    pub(super) fn end_cancelled(&mut self, id: &JobId, reason: Reason, now: TimestampMs) {
+        let Some(attempt) = self.jobs.get(id).map(|job| job.attempt) else { return };
+        self.step(now, id, attempt, Step::Cancel, reason);
     }
 
     fn offer_came_to_nothing(&mut self, id: &JobId, now: TimestampMs) {
@@ -105,7 +118,7 @@ impl Scheduler {
         if let Some(entry) = self.fleet.get_mut(&worker) {
             entry.snapshot.open_slots = 0;
         }
-        self.attempt_was_lost(id, now);
+        self.attempt_was_lost(id, Reason::OfferUnanswered, now);
         self.remember(&worker);
     }
 }

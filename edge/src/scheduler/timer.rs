@@ -17,6 +17,12 @@ pub enum Timer {
     JobMayStart(JobId),
     /// Fires when a worker did not confirm a cancel.
     CancelUnconfirmed(JobId),
+    /// Fires when a worker's bench is over.
+    BenchOver(WorkerId),
+    /// Fires when nothing more is expected of a completed job.
+    FollowUpClosed(JobId),
+    /// Fires when the oldest receipts may be thrown away.
+    ReceiptsDue,
 }
 
 /// Deadlines by time and by what they are for: at most one each.

@@ -133,7 +133,7 @@ fn a_job_that_kills_its_workers_does_not_go_round_the_fleet() {
         rig.close(n.into());
         rig.pass(30_000);
     }
-    assert_eq!(rig.state(&job), "failed");
+    assert_eq!(rig.state(&job), "quarantined");
     assert_eq!(rig.rows[&job].failure.as_ref().unwrap().code, FailureCode::WorkerLost);
 }
 

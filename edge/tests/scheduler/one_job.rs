@@ -82,12 +82,12 @@ fn a_lost_offer_returns_uncharged() {
 fn a_failure_that_another_attempt_may_not_have_is_retried_with_a_pause_then_final() {
     let mut rig = Rig::new();
     let job = rig.submit();
-    rig.hello(1, "mini-1");
     for attempt in 1..=4 {
-        rig.ready(1, 1, &[]);
-        rig.accept(1, &job, attempt);
-        rig.fail(1, &job, attempt, FailureCode::UploadFailed);
-        rig.ping(1);
+        let connection = u64::from(attempt);
+        rig.hello(connection, &format!("mini-{attempt}"));
+        rig.ready(connection, 1, &[]);
+        rig.accept(connection, &job, attempt);
+        rig.fail(connection, &job, attempt, FailureCode::UploadFailed);
         rig.pass(8_000);
     }
     assert_eq!(rig.state(&job), "failed");
@@ -163,7 +163,8 @@ fn starts_are_judged_against_the_soonest_and_not_in_turn() {
     for (connection, name, backlog_seconds) in [(1, "mini-a", 18.0), (2, "mini-b", 9.0), (3, "mini-c", 0.0)] {
         rig.hello(connection, name);
         rig.now = TimestampMs(rig.now.0 + 10);
-        let ready = Ready { slots: 1, job_ids: vec![], backlog_seconds, draining: false };
+        let ready =
+            Ready { slots: 1, job_ids: vec![], backlog_seconds, draining: false, speeds: vec![], link: None };
         rig.say(connection, WorkerMessage::Ready(ready));
     }
     rig.submit();
@@ -197,6 +198,8 @@ fn an_unknown_speaker_is_asked_for_hello_and_a_foreign_version_is_turned_away() 
             slots: 1,
             samplers: vec![],
             engine: String::new(),
+            labels: vec![],
+            priority: 0,
         }),
     );
     assert_eq!(rig.closed.len(), 1);

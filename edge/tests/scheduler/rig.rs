@@ -1,8 +1,8 @@
 //! A scheduler, a clock, and the words of workers.
 
 use edge::scheduler::{
-    Config, ConnectionId, Effect, Job, JobRequest, NewJob, Offer, Scheduler, SubmitError, Submitted,
-    WorkerSnapshot,
+    Config, ConnectionId, Effect, FollowUp, Job, JobRequest, Meta, NewJob, Offer, Restored, Scheduler,
+    SubmitError, Submitted, WorkerControl, WorkerSnapshot,
 };
 use shared_protocol::*;
 use std::collections::BTreeMap;
@@ -12,6 +12,10 @@ pub struct Rig {
     pub scheduler: Scheduler,
     /// The rows, as the store would hold them.
     pub rows: BTreeMap<JobId, Job>,
+    pub meta: Meta,
+    pub controls: BTreeMap<WorkerId, WorkerControl>,
+    pub receipts: BTreeMap<MessageId, TimestampMs>,
+    pub follow_ups: BTreeMap<JobId, FollowUp>,
     /// What was kept with each open socket.
     pub sockets: BTreeMap<ConnectionId, Option<WorkerSnapshot>>,
     pub sent: Vec<(ConnectionId, SchedulerMessage)>,
@@ -32,6 +36,9 @@ pub fn request() -> JobRequest {
         outputs: vec![OutputKind::Hls, OutputKind::Wav],
         priority: Priority::Normal,
         metadata: BTreeMap::new(),
+        not_before: None,
+        labels: vec![],
+        expected_seconds: None,
     }
 }
 
@@ -60,6 +67,10 @@ impl Rig {
             now: TimestampMs(1_000_000),
             scheduler: Scheduler::new(config),
             rows: BTreeMap::new(),
+            meta: Meta::default(),
+            controls: BTreeMap::new(),
+            receipts: BTreeMap::new(),
+            follow_ups: BTreeMap::new(),
             sockets: BTreeMap::new(),
             sent: vec![],
             offers: vec![],
@@ -81,6 +92,24 @@ impl Rig {
                 }
                 Effect::SavePlaylist { job_id, playlist } => {
                     self.rows.get_mut(&job_id).expect("the job's row comes first").playlist = playlist;
+                }
+                Effect::SaveMeta(meta) => self.meta = *meta,
+                Effect::SaveControl { worker, control } => {
+                    match control {
+                        Some(control) => self.controls.insert(worker, control),
+                        None => self.controls.remove(&worker),
+                    };
+                }
+                Effect::SaveReceipt { message_id, at } => {
+                    self.receipts.insert(message_id, at);
+                }
+                Effect::DropReceipts(ids) => {
+                    for id in ids {
+                        self.receipts.remove(&id);
+                    }
+                }
+                Effect::SaveFollowUp(follow_up) => {
+                    self.follow_ups.insert(follow_up.job_id.clone(), *follow_up);
                 }
                 Effect::Remember { connection, snapshot } => {
                     self.sockets.insert(connection, Some(*snapshot));
@@ -147,6 +176,8 @@ impl Rig {
                 slots: 6,
                 samplers: vec![Sampler::Flash],
                 engine: "onnx-cpu".into(),
+                labels: vec![],
+                priority: 0,
             }),
         );
     }
@@ -156,7 +187,8 @@ impl Rig {
             .iter()
             .map(|(id, n)| RunningAttempt { job_id: (*id).clone(), attempt: Attempt(*n) })
             .collect();
-        let ready = Ready { slots, job_ids, backlog_seconds: 0.0, draining: false };
+        let ready =
+            Ready { slots, job_ids, backlog_seconds: 0.0, draining: false, speeds: vec![], link: None };
         self.say(connection, WorkerMessage::Ready(ready));
     }
 
@@ -237,13 +269,34 @@ impl Rig {
         if !sockets_survive {
             self.sockets.clear();
         }
-        let live = self.rows.values().filter(|job| !job.state.is_ended()).cloned().collect();
-        let last = self.rows.values().map(|job| job.sequence).max().unwrap_or(0);
-        let connections =
-            self.sockets.iter().filter_map(|(id, snapshot)| Some((*id, snapshot.clone()?))).collect();
-        let config = self.scheduler.config().clone();
-        self.scheduler = Scheduler::restore(config, self.now, live, last, connections);
+        let restored = self.restored();
+        self.scheduler = Scheduler::restore(self.scheduler.config().clone(), self.now, restored);
         self.settle();
+    }
+
+    /// What the store and the open sockets hold.
+    pub fn restored(&self) -> Restored {
+        let window = shared_protocol::limits::STEMS_WINDOW;
+        let mut meta = self.meta.clone();
+        meta.last_sequence = self.rows.values().map(|job| job.sequence).max().unwrap_or(0);
+        let follow_ups = self
+            .rows
+            .values()
+            .filter_map(|job| {
+                let closes_at = job.ended_at? + window;
+                let new = FollowUp::new(job.id.clone(), job.accepted?, closes_at);
+                Some(self.follow_ups.get(&job.id).cloned().unwrap_or(new))
+            })
+            .filter(|follow_up| follow_up.closes_at > self.now)
+            .collect();
+        Restored {
+            meta,
+            jobs: self.rows.values().filter(|job| !job.state.is_ended()).cloned().collect(),
+            controls: self.controls.values().cloned().collect(),
+            receipts: self.receipts.iter().map(|(id, at)| (id.clone(), *at)).collect(),
+            follow_ups,
+            connections: self.sockets.iter().filter_map(|(id, kept)| Some((*id, kept.clone()?))).collect(),
+        }
     }
 
     pub fn state(&self, job: &JobId) -> &'static str {

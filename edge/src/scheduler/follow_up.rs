@@ -1,0 +1,59 @@
+//! What may still come after a completion: stems and quality scores, each within its window. Neither ever changes the
+//! job's state.
+
+use serde::{Deserialize, Serialize};
+use shared_protocol::{Attempt, JobFailure, JobId, QualityScores, StemFile, TimestampMs};
+
+/// What followed on a completed job, so far.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FollowUp {
+    /// The job.
+    pub job_id: JobId,
+    /// Its accepted attempt: what follows on another one is not taken.
+    pub attempt: Attempt,
+    /// Nothing is taken after that.
+    pub closes_at: TimestampMs,
+    /// Its stems, once they are stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stems: Option<Vec<StemFile>>,
+    /// Why there will be no stems.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stems_failure: Option<JobFailure>,
+    /// Its scores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quality: Option<QualityScores>,
+}
+
+impl FollowUp {
+    /// Nothing has followed yet.
+    pub fn new(job_id: JobId, attempt: Attempt, closes_at: TimestampMs) -> Self {
+        Self { job_id, attempt, closes_at, stems: None, stems_failure: None, quality: None }
+    }
+
+    /// Takes the stems of an attempt, the first time. Says whether that changed anything.
+    pub fn take_stems(
+        &mut self,
+        attempt: Attempt,
+        files: Vec<StemFile>,
+        failure: Option<JobFailure>,
+    ) -> bool {
+        if attempt != self.attempt || self.stems.is_some() || self.stems_failure.is_some() {
+            return false;
+        }
+        match failure {
+            Some(failure) => self.stems_failure = Some(failure),
+            None => self.stems = Some(files),
+        }
+        true
+    }
+
+    /// Takes the scores of an attempt, the first time. Says whether that changed anything.
+    pub fn take_quality(&mut self, scores: QualityScores) -> bool {
+        if scores.attempt != self.attempt || self.quality.is_some() {
+            return false;
+        }
+        self.quality = Some(scores);
+        true
+    }
+}

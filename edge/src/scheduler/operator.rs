@@ -1,0 +1,146 @@
+//! The operator's levers. Each changes state that outlives a deploy.
+
+use shared_protocol::{DurationMs, JobId, TenantId, TimestampMs, WorkerId};
+
+use super::fleet::WorkerControl;
+use super::job::Job;
+use super::transition::{Reason, Step};
+use super::{Effect, Scheduler, Timer};
+
+/// Why an operator's wish cannot be met.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OperatorError {
+    /// The job is not in a state in which that can be done.
+    #[error("job {job_id} is {state}: only {wanted} jobs can be {verb}")]
+    WrongState {
+        /// The job.
+        job_id: JobId,
+        /// Its state's name.
+        state: &'static str,
+        /// The states in which it could be done.
+        wanted: &'static str,
+        /// What was to be done.
+        verb: &'static str,
+    },
+    /// There would be too many live jobs.
+    #[error("the queue is full: {limit} jobs are waiting or running")]
+    QueueFull {
+        /// The bound.
+        limit: usize,
+    },
+}
+
+impl Scheduler {
+    /// Offers nothing more, of one tenant or at all. What runs goes on.
+    pub fn pause(&mut self, tenant: Option<TenantId>) {
+        match tenant {
+            Some(tenant) => {
+                self.paused_tenants.insert(tenant);
+            }
+            None => self.paused = true,
+        }
+        self.save_meta();
+    }
+
+    /// Offers again.
+    pub fn resume(&mut self, now: TimestampMs, tenant: Option<&TenantId>) {
+        match tenant {
+            Some(tenant) => {
+                self.paused_tenants.remove(tenant);
+            }
+            None => self.paused = false,
+        }
+        self.save_meta();
+        self.dispatch(now);
+    }
+
+    /// Lets a worker finish what it has, stems and quality included, and offers it nothing new.
+    pub fn drain(&mut self, worker: &WorkerId, reason: &str) {
+        let mut control = self.control_for(worker);
+        control.drained = true;
+        reason.clone_into(&mut control.reason);
+        self.set_control(worker, Some(control));
+    }
+
+    /// Ends a drain.
+    pub fn undrain(&mut self, now: TimestampMs, worker: &WorkerId) {
+        let mut control = self.control_for(worker);
+        control.drained = false;
+        let control = Some(control).filter(|control| control.benched_until.is_some());
+        self.set_control(worker, control);
+        self.dispatch(now);
+    }
+
+    /// Offers a worker nothing for a while.
+    pub fn bench(&mut self, now: TimestampMs, worker: &WorkerId, time: DurationMs, reason: &str) {
+        let mut control = self.control_for(worker);
+        let until = now + time;
+        control.benched_until = Some(until);
+        reason.clone_into(&mut control.reason);
+        self.timers.set(Timer::BenchOver(worker.clone()), until);
+        self.set_control(worker, Some(control));
+    }
+
+    /// Ends a bench.
+    pub fn unbench(&mut self, now: TimestampMs, worker: &WorkerId) {
+        self.timers.clear(&Timer::BenchOver(worker.clone()));
+        let mut control = self.control_for(worker);
+        control.benched_until = None;
+        let control = Some(control).filter(|control| control.drained);
+        self.set_control(worker, control);
+        self.dispatch(now);
+    }
+
+    /// Puts a failed or quarantined job, which the caller took from its row, back with fresh budgets.
+    ///
+    /// # Errors
+    /// [`OperatorError`]; nothing is changed then.
+    pub fn retry(&mut self, now: TimestampMs, mut job: Job) -> Result<(), OperatorError> {
+        if self.jobs.len() >= self.config.max_live_jobs {
+            return Err(OperatorError::QueueFull { limit: self.config.max_live_jobs });
+        }
+        let (id, state) = (job.id.clone(), job.state.name());
+        job.step(now, job.attempt, Step::Retry, Reason::RetriedByOperator).map_err(|_| {
+            OperatorError::WrongState {
+                job_id: id.clone(),
+                state,
+                wanted: "failed and quarantined",
+                verb: "retried",
+            }
+        })?;
+        job.virtual_start = self.queue.virtual_start(&job);
+        self.queue.insert(&job);
+        self.jobs.insert(id.clone(), job);
+        self.save(&id);
+        self.save_playlist(&id);
+        self.dispatch(now);
+        Ok(())
+    }
+
+    /// Gives a quarantined job, which the caller took from its row, up.
+    ///
+    /// # Errors
+    /// [`OperatorError`]; nothing is changed then.
+    pub fn discard(&mut self, now: TimestampMs, mut job: Job) -> Result<(), OperatorError> {
+        let (id, state) = (job.id.clone(), job.state.name());
+        job.step(now, job.attempt, Step::Discard, Reason::DiscardedByOperator).map_err(|_| {
+            OperatorError::WrongState { job_id: id, state, wanted: "quarantined", verb: "discarded" }
+        })?;
+        self.effects.push_back(Effect::SaveJob(Box::new(job)));
+        Ok(())
+    }
+
+    fn control_for(&self, worker: &WorkerId) -> WorkerControl {
+        self.fleet.control_of(worker).cloned().unwrap_or_else(|| WorkerControl {
+            worker_id: worker.clone(),
+            drained: false,
+            benched_until: None,
+            reason: String::new(),
+        })
+    }
+
+    fn set_control(&mut self, worker: &WorkerId, control: Option<WorkerControl>) {
+        self.fleet.control(worker, control.clone());
+        self.effects.push_back(Effect::SaveControl { worker: worker.clone(), control });
+    }
+}
