@@ -65,7 +65,7 @@ impl Scheduler {
             entry.snapshot.in_flight.insert(id.clone(), seconds);
         }
         self.timers.set(Timer::OfferUnanswered(id.clone()), now + OFFER_TIMEOUT);
-        self.remember(&worker);
+        self.touch(&worker);
         self.effects.push_back(Effect::Offer { connection, offer: Box::new(offer) });
     }
 }

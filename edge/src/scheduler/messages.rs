@@ -130,7 +130,7 @@ impl Scheduler {
         }
         self.timers.set(Timer::WorkerSilent(worker.clone()), now + LIVENESS_TIMEOUT);
         self.timers.clear(&Timer::WorkerForgotten(worker.clone()));
-        self.remember(&worker);
+        self.touch(&worker);
         let welcome = Welcome {
             protocol: PROTOCOL_VERSION,
             environment: self.config.environment.clone(),
@@ -169,7 +169,7 @@ impl Scheduler {
             snapshot.backlog_seconds = sane_seconds(ready.backlog_seconds);
             snapshot.draining = ready.draining;
         }
-        self.remember(worker);
+        self.touch(worker);
     }
 
     /// Messages come in order: what a worker answered before this report is in it, what it has not answered is not.
@@ -188,6 +188,7 @@ impl Scheduler {
                 entry.snapshot.in_flight.remove(&id);
             }
         }
+        self.touch(worker);
     }
 
     fn reconcile_listed(
@@ -248,7 +249,7 @@ impl Scheduler {
         if let Some(entry) = self.fleet.get_mut(worker) {
             entry.snapshot.open_slots = 0;
         }
-        self.remember(worker);
+        self.touch(worker);
         let offered = self.jobs.get(&reject.job_id).is_some_and(|job| {
             job.is_held(worker, reject.attempt) && matches!(job.state, JobState::Offered { .. })
         });

@@ -106,6 +106,8 @@ pub struct Scheduler {
     paused: bool,
     paused_tenants: BTreeSet<TenantId>,
     effects: VecDeque<Effect>,
+    /// Workers of whom something changed in this turn.
+    touched: BTreeSet<WorkerId>,
 }
 
 impl Scheduler {
@@ -123,6 +125,7 @@ impl Scheduler {
             paused: false,
             paused_tenants: BTreeSet::new(),
             effects: VecDeque::new(),
+            touched: BTreeSet::new(),
         }
     }
 
@@ -153,6 +156,16 @@ impl Scheduler {
         self.jobs.values().filter(move |job| job.state.worker() == Some(worker))
     }
 
+    /// The jobs that may start now in the order in which they should.
+    pub fn waiting(&self, now: TimestampMs) -> impl Iterator<Item = &JobId> {
+        self.queue.candidates(now)
+    }
+
+    /// What may still follow on a completed job.
+    pub fn follow_up(&self, id: &JobId) -> Option<&FollowUp> {
+        self.follow_ups.get(id)
+    }
+
     /// What the operator set.
     pub fn config(&self) -> &Config {
         &self.config
@@ -172,7 +185,20 @@ impl Scheduler {
 
     /// The next thing to do.
     pub fn poll_effect(&mut self) -> Option<Effect> {
-        self.effects.pop_front()
+        self.effects.pop_front().or_else(|| self.remember_next())
+    }
+
+    /// What changed of a worker in this turn is kept once, at its end.
+    fn remember_next(&mut self) -> Option<Effect> {
+        while let Some(worker) = self.touched.pop_first() {
+            if let Some(Worker { snapshot, connection: Some(connection), .. }) = self.fleet.get(&worker) {
+                return Some(Effect::Remember {
+                    connection: *connection,
+                    snapshot: Box::new(snapshot.clone()),
+                });
+            }
+        }
+        None
     }
 
     /// When [`Scheduler::handle_deadline`] is due, and for what.
@@ -210,11 +236,9 @@ impl Scheduler {
         }
     }
 
-    fn remember(&mut self, worker: &WorkerId) {
-        if let Some(Worker { snapshot, connection: Some(connection), .. }) = self.fleet.get(worker) {
-            let (connection, snapshot) = (*connection, Box::new(snapshot.clone()));
-            self.effects.push_back(Effect::Remember { connection, snapshot });
-        }
+    /// What is known of this worker has changed.
+    fn touch(&mut self, worker: &WorkerId) {
+        self.touched.insert(worker.clone());
     }
 
     /// Notes a terminal message as handled, and says so when it is news.
@@ -253,8 +277,11 @@ impl Scheduler {
         let stepped = job.step(now, attempt, step, reason);
         debug_assert_eq!(stepped, Ok(()), "it fits");
         let gone = holder.filter(|holder| job.state.worker() != Some(holder));
-        if let Some(entry) = gone.and_then(|holder| self.fleet.get_mut(&holder)) {
+        if let Some(holder) = gone
+            && let Some(entry) = self.fleet.get_mut(&holder)
+        {
             entry.snapshot.in_flight.remove(id);
+            self.touched.insert(holder);
         }
         if let JobState::Queued { not_before } = job.state {
             if not_before > now {

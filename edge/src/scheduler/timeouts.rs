@@ -119,6 +119,6 @@ impl Scheduler {
             entry.snapshot.open_slots = 0;
         }
         self.attempt_was_lost(id, Reason::OfferUnanswered, now);
-        self.remember(&worker);
+        self.touch(&worker);
     }
 }

@@ -1,6 +1,7 @@
 //! Whatever order things come in: nothing is lost, nothing runs twice at once, everything ends.
 
 use super::rig::*;
+use edge::scheduler::{Job, Scheduler};
 use proptest::prelude::*;
 use shared_protocol::*;
 
@@ -110,6 +111,23 @@ impl World {
     }
 }
 
+/// Evicted right now and restored from its rows and sockets, the scheduler is the same.
+fn same_after_eviction(rig: &Rig) {
+    let before = &rig.scheduler;
+    let after = Scheduler::restore(before.config().clone(), rig.now, rig.restored());
+    let order = |s: &Scheduler| s.waiting(rig.now).cloned().collect::<Vec<_>>();
+    assert_eq!(order(before), order(&after), "the order of the queue");
+    let jobs = |s: &Scheduler| s.jobs().map(|job| Job { progress: None, ..job.clone() }).collect::<Vec<_>>();
+    assert_eq!(jobs(before), jobs(&after), "the live jobs");
+    let meta = |s: &Scheduler| edge::scheduler::Meta { last_sequence: 0, ..s.meta() };
+    assert_eq!(meta(before), meta(&after), "pauses and the queue's clock");
+    let connected = |s: &Scheduler| {
+        s.workers().filter(|w| w.connection.is_some()).map(|w| w.snapshot.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(connected(before), connected(&after), "the connected workers");
+    after.check_invariants().unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
     #[test]
@@ -148,6 +166,7 @@ proptest! {
             for job in &jobs {
                 rig.state(job);
             }
+            same_after_eviction(&rig);
         }
         // Healing: everybody connects, answers and finishes.
         for _ in 0..200 {

@@ -2,7 +2,11 @@
 
 mod any_order;
 mod cancelling;
+mod fairness;
+mod following_up;
 mod losing_workers;
 mod one_job;
+mod operating;
 mod restarting;
 mod rig;
+mod routing;

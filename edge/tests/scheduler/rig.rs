@@ -155,6 +155,19 @@ impl Rig {
         }
     }
 
+    pub fn submit_as(&mut self, tenant: &str, request: JobRequest) -> JobId {
+        self.next_id += 1;
+        let (id, tenant) = (job_id(self.next_id), TenantId::new(tenant).unwrap());
+        let new = NewJob { id: id.clone(), tenant, request, idempotency_key: None };
+        self.scheduler.submit(self.now, new, None).unwrap();
+        self.settle();
+        id
+    }
+
+    pub fn worker(&self, name: &str) -> &edge::scheduler::Worker {
+        self.scheduler.workers().find(|w| w.snapshot.worker_id.as_str() == name).unwrap()
+    }
+
     pub fn say(&mut self, connection: u64, message: WorkerMessage) {
         self.scheduler.handle_message(self.now, ConnectionId(connection), message);
         self.settle();
