@@ -14,8 +14,9 @@ use std::collections::{BTreeMap, VecDeque};
 use shared_protocol::limits::{LINK_SILENCE_TIMEOUT, PING_INTERVAL};
 use shared_protocol::{
     Accept, Assign, Attempt, Cancel, Cancelled, Complete, DecodeError, DurationMs, Failed, FailureCode,
-    Hello, HlsSegment, Item, JobFailure, JobId, JobOutcome, MessageId, PROTOCOL_VERSION, Ping, ProtocolError,
-    Ready, Reject, RejectReason, RunningAttempt, SchedulerMessage, TimestampMs, Welcome, WorkerMessage,
+    Hello, HlsSegment, Item, JobFailure, JobId, JobOutcome, LinkReport, MessageId, PROTOCOL_VERSION, Ping,
+    ProtocolError, Ready, Reject, RejectReason, RunningAttempt, SamplerSpeed, SchedulerMessage, TimestampMs,
+    Welcome, WorkerMessage,
 };
 
 use super::backoff::Backoff;
@@ -76,6 +77,13 @@ pub enum Input {
     },
     /// Seconds of inference left on this worker. Reported in `ready` and in every ping.
     Backlog(f64),
+    /// How fast the worker is, as it measured it. Reported in `ready`.
+    Measured {
+        /// With each of its samplers.
+        speeds: Vec<SamplerSpeed>,
+        /// To and from storage, once something was moved.
+        link: Option<LinkReport>,
+    },
     /// So many of the worker's slots are taken by other environments.
     SlotsElsewhere(u32),
     /// Finish what runs, take nothing new.
@@ -169,6 +177,8 @@ pub struct Session {
     running: BTreeMap<(JobId, Attempt), Running>,
     outstanding: Outstanding,
     backlog_seconds: f64,
+    speeds: Vec<SamplerSpeed>,
+    link_report: Option<LinkReport>,
     slots_elsewhere: u32,
     draining: bool,
     effects: VecDeque<Effect>,
@@ -187,6 +197,8 @@ impl Session {
             running: BTreeMap::new(),
             outstanding: Outstanding::restored(unacknowledged),
             backlog_seconds: 0.0,
+            speeds: Vec::new(),
+            link_report: None,
             slots_elsewhere: 0,
             draining: false,
             effects: VecDeque::new(),
@@ -255,6 +267,10 @@ impl Session {
             }
             Input::Ended { job_id, attempt, end } => self.handle_ended(now, job_id, attempt, end),
             Input::Backlog(seconds) => self.backlog_seconds = seconds,
+            Input::Measured { speeds, link } => {
+                self.speeds = speeds;
+                self.link_report = link;
+            }
             Input::SlotsElsewhere(slots) => self.slots_elsewhere = slots,
             Input::Drain => self.draining = true,
             Input::HandBack => self.handle_hand_back(),
@@ -477,6 +493,8 @@ impl Session {
                 job_ids,
                 backlog_seconds: self.backlog_seconds,
                 draining: self.draining,
+                speeds: self.speeds.clone(),
+                link: self.link_report,
             }));
         }
         for ((job_id, attempt), running) in &mut self.running {

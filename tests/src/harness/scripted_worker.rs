@@ -119,6 +119,8 @@ impl ScriptedWorker {
             slots: 8,
             samplers: vec![Sampler::Flash],
             engine: "scripted".into(),
+            labels: vec![],
+            priority: 0,
         }
     }
 
@@ -146,7 +148,14 @@ impl ScriptedWorker {
             .iter()
             .map(|assign| RunningAttempt { job_id: assign.job_id.clone(), attempt: assign.attempt })
             .collect();
-        self.send(&WorkerMessage::Ready(Ready { slots, job_ids, backlog_seconds: 0.0, draining: false }));
+        self.send(&WorkerMessage::Ready(Ready {
+            slots,
+            job_ids,
+            backlog_seconds: 0.0,
+            draining: false,
+            speeds: vec![],
+            link: None,
+        }));
     }
 
     /// Sends one message.

@@ -27,6 +27,8 @@ fn hello(version: &str, slots: u32, engine: &str) -> WorkerMessage {
         slots,
         samplers: vec![Sampler::Flash],
         engine: engine.into(),
+        labels: vec![],
+        priority: 0,
     })
 }
 
@@ -56,7 +58,14 @@ fn an_older_workers_missing_fields_have_harmless_values() {
     assert_eq!(from_worker("older-worker.hello"), hello("0.0.9", 1, ""));
     assert_eq!(
         from_worker("older-worker.ready"),
-        WorkerMessage::Ready(Ready { slots: 1, job_ids: vec![], backlog_seconds: 0.0, draining: false })
+        WorkerMessage::Ready(Ready {
+            slots: 1,
+            job_ids: vec![],
+            backlog_seconds: 0.0,
+            draining: false,
+            speeds: vec![],
+            link: None
+        })
     );
     assert_eq!(
         from_worker("older-worker.ping"),

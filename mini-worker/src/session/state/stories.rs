@@ -27,6 +27,8 @@ impl Stage {
             slots,
             samplers: vec![Sampler::Flash],
             engine: "onnx-cpu".into(),
+            labels: vec![],
+            priority: 0,
         };
         let now = TimestampMs(1_000);
         Self { session: Session::new(hello, 7, journal, now), now, log: Vec::new() }
