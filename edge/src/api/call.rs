@@ -30,7 +30,7 @@ pub enum Call {
         /// A fresh id.
         job_id: JobId,
         /// What.
-        request: JobRequest,
+        request: Box<JobRequest>,
         /// The client's key.
         idempotency_key: Option<String>,
     },

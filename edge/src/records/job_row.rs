@@ -60,6 +60,9 @@ mod tests {
             outputs: vec![OutputKind::Hls, OutputKind::Wav],
             priority: Priority::High,
             metadata: BTreeMap::from([("a".into(), "b".into())]),
+            not_before: Some(TimestampMs(1)),
+            labels: vec!["studio".into()],
+            expected_seconds: Some(60),
         };
         let (id, tenant) = (JobId::new("job_1").unwrap(), TenantId::new("acme").unwrap());
         Job::new(id, tenant, 7, request, Some("key".into()), TimestampMs(1_000))
@@ -80,6 +83,7 @@ mod tests {
             JobState::Completed,
             JobState::Failed,
             JobState::Cancelled,
+            JobState::Quarantined,
         ] {
             let mut job = job();
             job.state = state;

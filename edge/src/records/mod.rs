@@ -2,7 +2,10 @@
 //!
 //! Two releases read each other's rows: fields are only ever added, with a default.
 
+pub mod control_row;
+pub mod follow_up_row;
 pub mod job_row;
+pub mod meta_row;
 pub mod playlist_row;
 pub mod socket_attachment;
 pub mod upload_metadata;

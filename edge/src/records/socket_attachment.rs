@@ -44,7 +44,7 @@ pub fn decode(text: &str) -> Result<SocketAttachment, RowError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared_protocol::{BootId, Sampler, TimestampMs, WorkerId};
+    use shared_protocol::{BootId, JobId, LinkReport, Sampler, TimestampMs, WorkerId};
 
     fn attachment(version: &str) -> SocketAttachment {
         SocketAttachment {
@@ -61,6 +61,11 @@ mod tests {
                 backlog_seconds: 1.5,
                 draining: false,
                 idle_since: TimestampMs(1),
+                labels: vec!["studio".into()],
+                priority: 3,
+                speeds: vec![],
+                link: LinkReport::default(),
+                in_flight: [(JobId::new("job_1").unwrap(), 2.5)].into(),
             }),
         }
     }

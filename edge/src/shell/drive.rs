@@ -93,9 +93,9 @@ impl Drive {
 
     fn restore(&self, now: TimestampMs) -> Result<Scheduler> {
         self.store.migrate()?;
-        let live = self.store.live_jobs()?;
-        let workers = sockets::connected_workers(&self.state);
-        Ok(Scheduler::restore(self.config.clone(), now, live, self.store.last_sequence()?, workers))
+        let mut restored = self.store.restored(now)?;
+        restored.connections = sockets::connected_workers(&self.state);
+        Ok(Scheduler::restore(self.config.clone(), now, restored))
     }
 
     /// Does what is left of a turn once it is durable. Consecutive messages to one worker share frames.
@@ -108,7 +108,13 @@ impl Drive {
         };
         for effect in effects {
             let (connection, message) = match effect {
-                Effect::SaveJob(_) | Effect::SavePlaylist { .. } => continue,
+                Effect::SaveJob(_)
+                | Effect::SavePlaylist { .. }
+                | Effect::SaveMeta(_)
+                | Effect::SaveControl { .. }
+                | Effect::SaveReceipt { .. }
+                | Effect::DropReceipts(_)
+                | Effect::SaveFollowUp(_) => continue,
                 Effect::Remember { connection, snapshot } => {
                     if let Err(error) = sockets::remember(&self.state, connection, *snapshot) {
                         console_error!("connection {}: {error}", connection.0);

@@ -33,9 +33,15 @@ pub async fn create_job(request: &mut Request, env: &Env) -> Result<Response, Fa
         outputs: create.outputs(),
         priority: create.priority,
         metadata: create.metadata,
+        not_before: None,
+        labels: Vec::new(),
+        expected_seconds: None,
     };
-    match call_scheduler::call(env, &Call::Submit { tenant: client.tenant, job_id, request, idempotency_key })
-        .await?
+    match call_scheduler::call(
+        env,
+        &Call::Submit { tenant: client.tenant, job_id, request: Box::new(request), idempotency_key },
+    )
+    .await?
     {
         Reply::Created(job) => {
             let mut response = respond::json(201, &job)?;

@@ -107,7 +107,7 @@ impl Scheduler {
     async fn answer(&self, call: Call) -> Result<Reply> {
         match call {
             Call::Submit { tenant, job_id, request, idempotency_key } => {
-                self.submit(tenant, job_id, request, idempotency_key).await
+                self.submit(tenant, job_id, *request, idempotency_key).await
             }
             Call::Job { tenant, job_id } => {
                 let found = self.find(&tenant, &job_id).await?;

@@ -1,21 +1,24 @@
 //! The scheduler's SQLite: its schema, its migrations, and every statement.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
-use shared_protocol::{JobId, TenantId, TimestampMs};
+use shared_protocol::{JobId, MessageId, TenantId, TimestampMs, encode, limits::STEMS_WINDOW};
 use worker::{Error, Result, SqlStorageValue, Storage};
 
 use super::transaction::{Statement, execute_all};
 use crate::api::request::{ListJobs, ListState};
-use crate::records::{RowError, job_row, playlist_row};
-use crate::scheduler::{ConnectionId, Effect, Job, KnownKey};
+use crate::records::{RowError, control_row, follow_up_row, job_row, meta_row, playlist_row};
+use crate::scheduler::{ConnectionId, Effect, FollowUp, Job, KnownKey, Meta, Restored};
 
 /// Steps from one version of the schema to the next. Two releases may meet one database: a step adds what the older one
 /// does not miss, and is never changed once released.
 ///
 /// Rows written cost money, and so does every index that a write touches: live jobs are found by a partial index, which a job
 /// leaves when it ends, and the body is no part of any.
-const MIGRATIONS: [&[&str]; 1] = [&[
-    "CREATE TABLE jobs (
+const MIGRATIONS: [&[&str]; 2] = [
+    &[
+        "CREATE TABLE jobs (
         sequence INTEGER PRIMARY KEY,
         job_id TEXT NOT NULL UNIQUE,
         tenant TEXT NOT NULL,
@@ -23,12 +26,20 @@ const MIGRATIONS: [&[&str]; 1] = [&[
         ended_at_ms INTEGER,
         body TEXT NOT NULL
     )",
-    "CREATE INDEX live_jobs ON jobs (sequence) WHERE ended_at_ms IS NULL",
-    "CREATE INDEX jobs_of_tenant ON jobs (tenant, sequence)",
-    "CREATE INDEX jobs_by_key ON jobs (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL",
-    "CREATE TABLE playlists (job_id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID",
-]];
+        "CREATE INDEX live_jobs ON jobs (sequence) WHERE ended_at_ms IS NULL",
+        "CREATE INDEX jobs_of_tenant ON jobs (tenant, sequence)",
+        "CREATE INDEX jobs_by_key ON jobs (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL",
+        "CREATE TABLE playlists (job_id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID",
+        "CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID",
+    ],
+    &[
+        "CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), body TEXT NOT NULL)",
+        "CREATE TABLE worker_controls (worker_id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID",
+        "CREATE TABLE receipts (message_id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL) WITHOUT ROWID",
+        "CREATE TABLE follow_ups (job_id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID",
+        "CREATE INDEX ended_jobs ON jobs (ended_at_ms) WHERE ended_at_ms IS NOT NULL",
+    ],
+];
 
 const JOB_COLUMNS: &str = "SELECT jobs.body AS body, playlists.body AS playlist
     FROM jobs LEFT JOIN playlists ON playlists.job_id = jobs.job_id";
@@ -85,14 +96,66 @@ impl Store {
         execute_all(&self.storage, statements)
     }
 
-    /// All live jobs with their playlists.
-    pub fn live_jobs(&self) -> Result<Vec<Job>> {
-        self.jobs(" WHERE jobs.ended_at_ms IS NULL ORDER BY jobs.sequence", Vec::new())
+    /// Everything that the scheduler is restored from, but its connections.
+    pub fn restored(&self, now: TimestampMs) -> Result<Restored> {
+        let mut meta = match self.bodies("SELECT body FROM meta", Vec::new())?.first() {
+            Some(body) => meta_row::decode(body).map_err(StoreError::from)?,
+            None => Meta::default(),
+        };
+        meta.last_sequence = meta.last_sequence.max(self.number("SELECT MAX(sequence) AS value FROM jobs")?);
+        let controls = self.bodies("SELECT body FROM worker_controls", Vec::new())?;
+        Ok(Restored {
+            meta,
+            jobs: self.jobs(" WHERE jobs.ended_at_ms IS NULL ORDER BY jobs.sequence", Vec::new())?,
+            controls: controls
+                .iter()
+                .map(|body| control_row::decode(body).map_err(|error| StoreError::from(error).into()))
+                .collect::<Result<_>>()?,
+            receipts: self.receipts()?,
+            follow_ups: self.open_follow_ups(now)?,
+            connections: Vec::new(),
+        })
     }
 
-    /// The last place given out in the order of submission.
-    pub fn last_sequence(&self) -> Result<u64> {
-        self.number("SELECT MAX(sequence) AS value FROM jobs")
+    fn receipts(&self) -> Result<Vec<(MessageId, TimestampMs)>> {
+        #[derive(Deserialize)]
+        struct Receipt {
+            message_id: MessageId,
+            at_ms: f64,
+        }
+        let rows: Vec<Receipt> =
+            self.storage.sql().exec("SELECT message_id, at_ms FROM receipts", None)?.to_array()?;
+        Ok(rows.into_iter().map(|row| (row.message_id, TimestampMs(row.at_ms as u64))).collect())
+    }
+
+    /// Of every job that was completed within the window: what followed so far, or that nothing has.
+    fn open_follow_ups(&self, now: TimestampMs) -> Result<Vec<FollowUp>> {
+        let since = integer(now.0.saturating_sub(STEMS_WINDOW.0));
+        let followed = self.bodies(
+            "SELECT follow_ups.body AS body FROM jobs JOIN follow_ups ON follow_ups.job_id = jobs.job_id
+             WHERE jobs.ended_at_ms > ?",
+            vec![since.clone()],
+        )?;
+        let mut follow_ups: BTreeMap<JobId, FollowUp> = BTreeMap::new();
+        for body in followed {
+            let follow_up = follow_up_row::decode(&body).map_err(StoreError::from)?;
+            follow_ups.insert(follow_up.job_id.clone(), follow_up);
+        }
+        for job in self.jobs(" WHERE jobs.ended_at_ms > ?", vec![since])? {
+            let (Some(attempt), Some(ended_at)) = (job.accepted, job.ended_at) else { continue };
+            let new = FollowUp::new(job.id.clone(), attempt, ended_at + STEMS_WINDOW);
+            follow_ups.entry(job.id).or_insert(new);
+        }
+        Ok(follow_ups.into_values().collect())
+    }
+
+    fn bodies(&self, sql: &str, values: Vec<SqlStorageValue>) -> Result<Vec<String>> {
+        #[derive(Deserialize)]
+        struct Body {
+            body: String,
+        }
+        let rows: Vec<Body> = self.storage.sql().exec(sql, values)?.to_array()?;
+        Ok(rows.into_iter().map(|row| row.body).collect())
     }
 
     /// A job, live or ended.
@@ -186,6 +249,32 @@ fn statement(effect: &Effect) -> Option<Statement> {
             sql: "INSERT INTO playlists (job_id, body) VALUES (?, ?)
                   ON CONFLICT (job_id) DO UPDATE SET body = excluded.body",
             values: vec![job_id.as_str().into(), playlist_row::encode(playlist).into()],
+        }),
+        Effect::SaveMeta(meta) => Some(Statement {
+            sql: "INSERT INTO meta (id, body) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET body = excluded.body",
+            values: vec![meta_row::encode(meta).into()],
+        }),
+        Effect::SaveControl { worker, control: Some(control) } => Some(Statement {
+            sql: "INSERT INTO worker_controls (worker_id, body) VALUES (?, ?)
+                  ON CONFLICT (worker_id) DO UPDATE SET body = excluded.body",
+            values: vec![worker.as_str().into(), control_row::encode(control).into()],
+        }),
+        Effect::SaveControl { worker, control: None } => Some(Statement {
+            sql: "DELETE FROM worker_controls WHERE worker_id = ?",
+            values: vec![worker.as_str().into()],
+        }),
+        Effect::SaveReceipt { message_id, at } => Some(Statement {
+            sql: "INSERT INTO receipts (message_id, at_ms) VALUES (?, ?) ON CONFLICT (message_id) DO NOTHING",
+            values: vec![message_id.as_str().into(), integer(at.0)],
+        }),
+        Effect::DropReceipts(ids) => Some(Statement {
+            sql: "DELETE FROM receipts WHERE message_id IN (SELECT value FROM json_each(?))",
+            values: vec![encode(ids).into()],
+        }),
+        Effect::SaveFollowUp(follow_up) => Some(Statement {
+            sql: "INSERT INTO follow_ups (job_id, body) VALUES (?, ?)
+                  ON CONFLICT (job_id) DO UPDATE SET body = excluded.body",
+            values: vec![follow_up.job_id.as_str().into(), follow_up_row::encode(follow_up).into()],
         }),
         Effect::Remember { .. } | Effect::Offer { .. } | Effect::Send { .. } | Effect::Close { .. } => None,
     }
