@@ -99,7 +99,7 @@ impl Store {
     /// Everything that the scheduler is restored from, but its connections.
     pub fn restored(&self, now: TimestampMs) -> Result<Restored> {
         let mut meta = match self.bodies("SELECT body FROM meta", Vec::new())?.first() {
-            Some(body) => meta_row::decode(body).map_err(StoreError::from)?,
+            Some(body) => meta_row::decode(body).map_err(unreadable)?,
             None => Meta::default(),
         };
         meta.last_sequence = meta.last_sequence.max(self.number("SELECT MAX(sequence) AS value FROM jobs")?);
@@ -109,7 +109,7 @@ impl Store {
             jobs: self.jobs(" WHERE jobs.ended_at_ms IS NULL ORDER BY jobs.sequence", Vec::new())?,
             controls: controls
                 .iter()
-                .map(|body| control_row::decode(body).map_err(|error| StoreError::from(error).into()))
+                .map(|body| control_row::decode(body).map_err(unreadable))
                 .collect::<Result<_>>()?,
             receipts: self.receipts()?,
             follow_ups: self.open_follow_ups(now)?,
@@ -138,7 +138,7 @@ impl Store {
         )?;
         let mut follow_ups: BTreeMap<JobId, FollowUp> = BTreeMap::new();
         for body in followed {
-            let follow_up = follow_up_row::decode(&body).map_err(StoreError::from)?;
+            let follow_up = follow_up_row::decode(&body).map_err(unreadable)?;
             follow_ups.insert(follow_up.job_id.clone(), follow_up);
         }
         for job in self.jobs(" WHERE jobs.ended_at_ms > ?", vec![since])? {
@@ -208,7 +208,7 @@ impl Store {
     fn jobs(&self, condition: &str, values: Vec<SqlStorageValue>) -> Result<Vec<Job>> {
         let rows: Vec<JobWithPlaylist> =
             self.storage.sql().exec(&format!("{JOB_COLUMNS}{condition}"), values)?.to_array()?;
-        rows.iter().map(|row| read(row).map_err(|error| Error::RustError(error.to_string()))).collect()
+        rows.iter().map(|row| read(row).map_err(unreadable)).collect()
     }
 
     /// The one number of a query; 0 when there is none. (The cursor's own `one()` hangs on no rows.)
@@ -216,6 +216,11 @@ impl Store {
         let rows: Vec<Number> = self.storage.sql().exec(sql, None)?.to_array()?;
         Ok(rows.first().and_then(|row| row.value).map_or(0, |value| value as u64))
     }
+}
+
+/// A row of another release that cannot be read stops the scheduler rather than be lost.
+fn unreadable(error: RowError) -> Error {
+    Error::RustError(error.to_string())
 }
 
 fn read(row: &JobWithPlaylist) -> std::result::Result<Job, RowError> {
