@@ -1,5 +1,8 @@
 //! The scheduler's brain, told as stories. Each test is named after what it protects.
 
+// Helpers of tests fail by panicking, as tests do.
+#![allow(clippy::unwrap_used, missing_docs)]
+
 mod any_order;
 mod cancelling;
 mod fairness;
