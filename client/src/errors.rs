@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::config::ConfigError;
-use crate::uploads::InputError;
+use crate::source::InputError;
 
 /// Why a call failed. `Display` says what happened and what to do about it.
 #[derive(Debug, thiserror::Error)]

@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::errors::Error;
 use crate::http::{Call, Client, fault, unreachable};
 use crate::retry::{Fault, backoff, random_fraction};
-use crate::uploads::{Progress, hex};
+use crate::transfer::{Progress, hex};
 use crate::wire::null_as_default;
 
 /// Tries in a row that bring not one new byte before a download is given up.

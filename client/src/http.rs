@@ -14,13 +14,8 @@ use url::Url;
 use crate::config::{ConfigError, Profile};
 use crate::errors::{Error, Problem};
 use crate::retry::{Fault, Retry, random_fraction};
+use crate::timeouts::Timeouts;
 
-/// Time to make a connection, TLS included.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Longest silence while an answer or the next bytes of one are awaited.
-const READ_TIMEOUT: Duration = Duration::from_secs(10);
-/// Small calls, from the first byte to the last.
-const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 /// Idle connections are dropped before a server does it: Node's default (a local edge) is 5 s.
 const POOL_IDLE: Duration = Duration::from_secs(4);
 /// Idle connections kept; a command with many jobs polls them one after the other.
@@ -35,6 +30,7 @@ pub struct Client {
 #[derive(Debug)]
 struct Inner {
     url: Url,
+    timeouts: Timeouts,
     authorization: HeaderValue,
     pooled: reqwest::Client,
     /// Makes a connection for each call: for repeated tries.
@@ -92,6 +88,11 @@ impl Answer {
 impl Client {
     /// Prepares a client; nothing is sent yet.
     pub fn new(profile: &Profile) -> Result<Self, Error> {
+        Self::with_timeouts(profile, Timeouts::default())
+    }
+
+    /// As [`Client::new`], with a patience of the caller's choice.
+    pub fn with_timeouts(profile: &Profile, timeouts: Timeouts) -> Result<Self, Error> {
         if rustls::crypto::CryptoProvider::get_default().is_none() {
             // An error means that another thread has installed one in between, which serves as well.
             rustls::crypto::ring::default_provider().install_default().ok();
@@ -103,7 +104,7 @@ impl Client {
         let builder = || {
             let mut builder = reqwest::Client::builder()
                 .user_agent(concat!("minifleet/", env!("CARGO_PKG_VERSION")))
-                .connect_timeout(CONNECT_TIMEOUT)
+                .connect_timeout(timeouts.connect)
                 // A redirected POST would arrive as a GET; `refuse_redirect` tells the right address instead.
                 .redirect(reqwest::redirect::Policy::none())
                 .tcp_nodelay(true);
@@ -126,14 +127,15 @@ impl Client {
         Ok(Client {
             inner: Arc::new(Inner {
                 url: profile.url.clone(),
+                timeouts,
                 authorization,
                 pooled: build(
                     builder()
-                        .read_timeout(READ_TIMEOUT)
+                        .read_timeout(timeouts.read)
                         .pool_idle_timeout(POOL_IDLE)
                         .pool_max_idle_per_host(POOL_SIZE),
                 )?,
-                fresh: build(builder().read_timeout(READ_TIMEOUT).pool_max_idle_per_host(0))?,
+                fresh: build(builder().read_timeout(timeouts.read).pool_max_idle_per_host(0))?,
                 upload: build(builder().pool_max_idle_per_host(0))?,
             }),
         })
@@ -142,6 +144,10 @@ impl Client {
     /// Address of the service.
     pub fn url(&self) -> &Url {
         &self.inner.url
+    }
+
+    pub(crate) fn timeouts(&self) -> Timeouts {
+        self.inner.timeouts
     }
 
     /// URL of an API resource from its path segments, which are escaped.
@@ -171,7 +177,7 @@ impl Client {
 
     /// Sends a small call and reads the whole answer, again and again as [`Retry`] says.
     pub(crate) async fn call(&self, call: &Call) -> Result<Answer, Error> {
-        let mut retry = Retry::default();
+        let mut retry = Retry::of_call();
         let mut http = &self.inner.pooled;
         loop {
             let error = match self.call_through(http, call).await {
@@ -190,7 +196,7 @@ impl Client {
     }
 
     async fn call_through(&self, http: &reqwest::Client, call: &Call) -> Result<Answer, Error> {
-        let request = self.request(http, call).timeout(CALL_TIMEOUT);
+        let request = self.request(http, call).timeout(self.inner.timeouts.call);
         let response = self.accept(&call.url, request.send().await).await?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response.bytes().await.map_err(|error| unreachable(&call.url, &error))?;
@@ -198,7 +204,7 @@ impl Client {
     }
 
     /// Sends a call once, on a connection of its own, and leaves the body of the answer to the caller. Reading it fails
-    /// after [`READ_TIMEOUT`] of silence, however long all of it takes.
+    /// after [`Timeouts::read`] of silence, however long all of it takes.
     pub(crate) async fn open(&self, call: &Call) -> Result<Response, Error> {
         self.accept(&call.url, self.request(&self.inner.fresh, call).send().await).await
     }
@@ -262,7 +268,7 @@ pub(crate) fn fault(error: &Error) -> Fault {
 
 pub(crate) fn unreachable(url: &Url, error: &reqwest::Error) -> Error {
     let reason = if error.is_timeout() && !error.is_connect() {
-        format!("it was silent for {} seconds", READ_TIMEOUT.as_secs())
+        "it was silent for too long".to_owned()
     } else {
         innermost(error)
     };

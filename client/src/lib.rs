@@ -1,11 +1,11 @@
 //! Client library of the minifleet HTTP API (`docs/api.md`).
 //!
 //! A [`Client`] is made from an address and a key ([`config::Profile`]) and is cheap to clone. Its methods are grouped by
-//! what they are about: [`uploads`], [`jobs`], [`files`], [`playback`], [`fleet`].
+//! what they are about: [`uploads`] of a [`source`], [`jobs`], [`watch`], [`files`], [`playback`], [`fleet`].
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), minifleet_client::Error> {
-//! use minifleet_client::{Client, config, jobs::NewJob, jobs::WaitOptions, uploads::Source};
+//! use minifleet_client::{Client, config, jobs::NewJob, source::Source, watch::WaitOptions};
 //!
 //! let client = Client::new(&config::find(None)?)?;
 //! let source = Source::read("talk.mp3".as_ref()).await?;
@@ -27,11 +27,17 @@ pub mod files;
 pub mod fleet;
 pub mod jobs;
 pub mod playback;
+pub mod source;
 pub mod uploads;
+pub mod watch;
 
 mod http;
 mod retry;
+mod timeouts;
+mod transfer;
 mod wire;
 
 pub use errors::{Error, ErrorKind, Problem};
 pub use http::Client;
+pub use timeouts::Timeouts;
+pub use transfer::Progress;

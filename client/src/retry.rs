@@ -37,21 +37,36 @@ pub(crate) struct Again {
     pub fresh_connection: bool,
 }
 
+/// Times an upload is sent again because its connection breaks: more than a small call, since a long transfer meets more.
+const BROKEN_UPLOADS: u32 = 3;
+
 /// The tries of one call so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Retry {
     busy: u32,
     broken: u32,
+    broken_limit: u32,
 }
 
 impl Retry {
+    /// For a small call: once more on a fresh connection, if the first one breaks.
+    pub(crate) fn of_call() -> Self {
+        Retry { busy: 0, broken: 0, broken_limit: 1 }
+    }
+
+    /// For the content of an upload.
+    pub(crate) fn of_upload() -> Self {
+        Retry { broken_limit: BROKEN_UPLOADS, ..Self::of_call() }
+    }
+
     /// Decides about the next try, or `None` to give up. `jitter` is uniform in 0..1.
     pub(crate) fn next(&mut self, fault: Fault, jitter: f64) -> Option<Again> {
         match fault {
             Fault::Final => None,
             Fault::Broken => {
                 self.broken += 1;
-                (self.broken == 1).then_some(Again { after: Duration::ZERO, fresh_connection: true })
+                let after = if self.broken == 1 { Duration::ZERO } else { backoff(self.broken, jitter) };
+                (self.broken <= self.broken_limit).then_some(Again { after, fresh_connection: true })
             }
             Fault::NoConnection | Fault::Busy(_) => {
                 self.busy += 1;
@@ -86,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_broken_connection_gets_one_retry_at_once_on_a_fresh_one() {
-        let mut retry = Retry::default();
+        let mut retry = Retry::of_call();
         assert_eq!(
             retry.next(Fault::Broken, 0.5),
             Some(Again { after: Duration::ZERO, fresh_connection: true })
@@ -96,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_busy_service_is_asked_again_ever_later_and_not_for_ever() {
-        let mut retry = Retry::default();
+        let mut retry = Retry::of_call();
         let pauses: Vec<u128> = std::iter::from_fn(|| retry.next(Fault::Busy(None), 1.0))
             .map(|again| again.after.as_millis())
             .collect();
@@ -106,9 +121,9 @@ mod tests {
     #[test]
     fn retry_after_is_a_lower_bound_unless_it_is_absurd() {
         let asked = Some(Duration::from_secs(3));
-        let again = Retry::default().next(Fault::Busy(asked), 0.0).expect("one retry");
+        let again = Retry::of_call().next(Fault::Busy(asked), 0.0).expect("one retry");
         assert_eq!(again.after, Duration::from_secs(3));
-        assert_eq!(Retry::default().next(Fault::Busy(Some(Duration::from_secs(3600))), 0.0), None);
+        assert_eq!(Retry::of_call().next(Fault::Busy(Some(Duration::from_secs(3600))), 0.0), None);
     }
 
     #[test]

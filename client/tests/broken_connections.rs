@@ -5,9 +5,10 @@ mod service;
 use std::time::{Duration, Instant};
 
 use minifleet_client::files::JobFile;
-use minifleet_client::jobs::{JobFilter, JobState, NewJob, WaitOptions, WatchEvent};
-use minifleet_client::uploads::{Progress, Source};
-use minifleet_client::{Error, ErrorKind};
+use minifleet_client::jobs::{JobFilter, JobState, NewJob};
+use minifleet_client::source::Source;
+use minifleet_client::watch::{WaitOptions, WatchEvent};
+use minifleet_client::{Error, ErrorKind, Progress, Timeouts};
 use serde_json::json;
 use service::{Reply, Request, Server, Service, content, ranged, sha256};
 use shared_protocol::{JobId, UploadId};
@@ -190,9 +191,10 @@ async fn a_refusal_is_a_typed_error_and_is_not_repeated() {
     assert_eq!(server.requests().len(), 3);
 }
 
-/// A service whose first puts break off.
+/// A service whose first puts break off after so many bytes.
 struct Uploads {
     breaks: usize,
+    after: usize,
 }
 
 impl Service for Uploads {
@@ -210,7 +212,7 @@ impl Service for Uploads {
     fn break_body_after(&mut self, head: &Request) -> Option<usize> {
         (head.method == "PUT" && self.breaks > 0).then(|| {
             self.breaks -= 1;
-            200_000
+            self.after
         })
     }
 }
@@ -221,7 +223,7 @@ async fn an_upload_is_sent_with_its_length_and_its_progress_ends_at_its_size() {
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("talk.mp3");
     std::fs::write(&path, &bytes).expect("file");
-    let server = Server::start(Uploads { breaks: 0 }).await;
+    let server = Server::start(Uploads { breaks: 0, after: 0 }).await;
     let source = Source::read(&path).await.expect("source");
     let mut seen: Vec<Progress> = Vec::new();
     server.client().upload(&source, |progress| seen.push(progress)).await.expect("upload");
@@ -247,14 +249,69 @@ async fn an_upload_that_breaks_off_is_sent_again_from_its_beginning() {
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("talk.mp3");
     std::fs::write(&path, &bytes).expect("file");
-    let server = Server::start(Uploads { breaks: 1 }).await;
+    let server = Server::start(Uploads { breaks: 2, after: 200_000 }).await;
     let source = Source::read(&path).await.expect("source");
     let mut last = 0;
     server.client().upload(&source, |progress| last = progress.bytes).await.expect("upload");
     let puts = server.requests_for("PUT", "content");
+    assert_eq!(puts.len(), 3);
+    assert!(puts[2].body == bytes);
+    assert_eq!(last, 3_000_000);
+}
+
+/// Short enough for a test, long enough for a slow machine.
+fn impatient() -> Timeouts {
+    let short = Duration::from_millis(400);
+    Timeouts { read: short, upload_idle: short, ..Timeouts::default() }
+}
+
+#[tokio::test]
+async fn an_upload_that_stands_still_is_given_up_and_sent_again() {
+    // More than the buffers of both sides can take.
+    let bytes = content(30_000_000);
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("talk.mp3");
+    std::fs::write(&path, &bytes).expect("file");
+    let server = Server::start(Uploads { breaks: 1, after: 0 }).await;
+    let source = Source::read(&path).await.expect("source");
+    server.client_with(impatient()).upload(&source, |_| {}).await.expect("upload");
+    let puts = server.requests_for("PUT", "content");
     assert_eq!(puts.len(), 2);
     assert!(puts[1].body == bytes);
-    assert_eq!(last, 3_000_000);
+}
+
+#[tokio::test]
+async fn a_download_that_falls_silent_continues_where_it_was() {
+    let bytes = content(1_000_000);
+    let served = bytes.clone();
+    let mut tries = 0;
+    let server = Server::start(move |request: &Request| {
+        tries += 1;
+        let reply = ranged(request, &served);
+        if tries == 1 { reply.break_after(300_000).stalling() } else { reply }
+    })
+    .await;
+    let folder = tempfile::tempdir().expect("folder");
+    let destination = folder.path().join("out.wav");
+    server.client_with(impatient()).download(&file_of(&bytes), &destination, |_| {}).await.expect("download");
+    assert!(std::fs::read(&destination).expect("the file") == bytes);
+    assert_eq!(server.requests()[1].header("range"), Some("bytes=300000-"));
+}
+
+#[tokio::test]
+async fn a_slow_download_is_not_limited_in_total() {
+    let bytes = content(300_000);
+    let served = bytes.clone();
+    let server = Server::start(move |_: &Request| {
+        Reply::bytes(200, served.clone()).trickling(100_000, Duration::from_millis(250))
+    })
+    .await;
+    let folder = tempfile::tempdir().expect("folder");
+    let destination = folder.path().join("out.wav");
+    let began = Instant::now();
+    server.client_with(impatient()).download(&file_of(&bytes), &destination, |_| {}).await.expect("download");
+    assert!(began.elapsed() > impatient().read, "longer than any single silence may last");
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
@@ -262,7 +319,7 @@ async fn a_recording_that_changes_before_it_is_sent_is_not_sent() {
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("talk.mp3");
     std::fs::write(&path, "first").expect("file");
-    let server = Server::start(Uploads { breaks: 0 }).await;
+    let server = Server::start(Uploads { breaks: 0, after: 0 }).await;
     let source = Source::read(&path).await.expect("source");
     std::fs::write(&path, "second, longer").expect("file");
     let error = server.client().upload(&source, |_| {}).await.expect_err("changed");

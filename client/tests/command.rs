@@ -288,6 +288,31 @@ async fn files_are_listed_chosen_and_fetched() {
     assert!(stderr(&output).contains("it has restored.mp3, restored.wav"), "{}", stderr(&output));
 }
 
+#[tokio::test]
+async fn an_outage_after_the_upload_is_waited_for_at_every_step() {
+    let mut api = Api::default();
+    let mut asked = std::collections::BTreeMap::new();
+    // Making the job and listing its files are refused more often than the library repeats by itself.
+    let scene = Scene::with(move |request: &Request| {
+        let later = request.method != "PUT" && !request.target.starts_with("/v1/uploads");
+        let times: &mut u32 = asked.entry(request.line()).or_default();
+        *times += 1;
+        let limit =
+            if request.line() == "POST /v1/jobs" || request.target.ends_with("/files") { 7 } else { 2 };
+        if later && *times <= limit {
+            return Reply::problem(503, "unavailable");
+        }
+        api.answer(request)
+    })
+    .await;
+    scene.recording("talk.mp3");
+    let output = scene.run(&["restore", "talk.mp3"]).await;
+    assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+    assert!(scene.path("restored/talk-restored.wav").is_file());
+    let progress = stderr(&output);
+    assert!(progress.contains("does not answer") && progress.contains("is back after"), "{progress}");
+}
+
 /// Starts a restore and returns when its job is being restored.
 async fn restoring(scene: &Scene<Api>) -> (tokio::process::Child, Lines<BufReader<ChildStderr>>) {
     scene.recording("talk.mp3");

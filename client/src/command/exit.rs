@@ -118,14 +118,18 @@ impl Failure {
 
     /// Says it on standard error, and with `--json` also as the document on standard output.
     pub fn print(&self, json: bool) {
-        let stderr = writeln!(std::io::stderr(), "minifleet: {self}");
-        let stdout = match json {
-            true => writeln!(std::io::stdout(), "{:#}", json!({ "error": self.document() })),
-            false => Ok(()),
-        };
-        // With both outputs closed there is nobody left to tell; the exit code says it.
-        stderr.and(stdout).ok();
+        complain(&self.to_string());
+        if json {
+            // With the output closed there is nobody left to tell; the exit code says it.
+            writeln!(std::io::stdout(), "{:#}", json!({ "error": self.document() })).ok();
+        }
     }
+}
+
+/// Says what is wrong on standard error.
+pub fn complain(message: &str) {
+    // With standard error closed there is nobody left to tell; the exit code says it.
+    writeln!(std::io::stderr(), "minifleet: {message}").ok();
 }
 
 impl std::fmt::Display for Failure {

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use minifleet_client::Error;
-use minifleet_client::uploads::{InputError, Source, media_type};
+use minifleet_client::source::{InputError, Source, media_type};
 
 use super::exit::Failure;
 use super::text::printable;

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use minifleet_client::jobs::{Job, JobState, NewJob, WaitOptions, WatchEvent};
-use minifleet_client::uploads::Source;
-use minifleet_client::{Client, Error};
+use minifleet_client::jobs::{Job, JobState, NewJob};
+use minifleet_client::source::Source;
+use minifleet_client::watch::{WaitOptions, WatchEvent};
+use minifleet_client::{Client, Error, ErrorKind};
 use shared_protocol::{JobId, OutputKind};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
@@ -121,7 +122,7 @@ impl Pipeline<'_> {
             metadata: self.args.metadata.iter().cloned().collect(),
             ..NewJob::of_upload(&stored.upload_id)
         };
-        let job = self.create_job(&new_job).await?;
+        let job = self.create_job(&new_job, track).await?;
         track.report(&Event::Queued { job_id: &job.job_id });
         let job_id = job.job_id.clone();
         result.job_id = Some(job_id.clone());
@@ -130,14 +131,43 @@ impl Pipeline<'_> {
     }
 
     /// Makes the job. An interruption waits a little for the answer, so that the job can be withdrawn.
-    async fn create_job(&self, new_job: &NewJob) -> Result<Job, Stop> {
+    async fn create_job(&self, new_job: &NewJob, track: &mut Track) -> Result<Job, Stop> {
         let grace = async {
             self.interrupt.cancelled().await;
             tokio::time::sleep(CREATION_GRACE).await;
         };
         tokio::select! {
-            job = self.client.create_job(new_job) => Ok(job?),
+            job = self.patiently(track, async |_| self.client.create_job(new_job).await) => Ok(job?),
             () = grace => Err(Stop::Interrupted),
+        }
+    }
+
+    /// Does something that the recording is worth waiting for: once its upload has arrived, a service that is away or busy
+    /// is asked again as long as a job is waited for.
+    async fn patiently<T>(
+        &self,
+        track: &mut Track,
+        mut work: impl AsyncFnMut(&mut Track) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut away: Option<Instant> = None;
+        loop {
+            let error = match work(track).await {
+                Ok(done) => {
+                    if let Some(since) = away {
+                        track.report(&Event::Back { after: since.elapsed() });
+                    }
+                    return Ok(done);
+                }
+                Err(error) if error.kind() != ErrorKind::Unavailable => return Err(error),
+                Err(error) => error,
+            };
+            let since = *away.get_or_insert_with(Instant::now);
+            if since.elapsed() >= self.wait.patience {
+                return Err(error);
+            }
+            track.report(&Event::Away { since: since.elapsed(), reason: &error.to_string() });
+            let asked = error.retry_after().unwrap_or_default().min(self.wait.patience);
+            tokio::time::sleep(asked.max(self.wait.last_interval)).await;
         }
     }
 
@@ -212,7 +242,8 @@ impl Pipeline<'_> {
         result: &mut RestoreResult,
         track: &mut Track,
     ) -> Result<(), Stop> {
-        let files = self.unless_interrupted(self.client.job_files(job_id)).await??;
+        let listing = self.patiently(track, async |_| self.client.job_files(job_id).await);
+        let files = self.unless_interrupted(listing).await??;
         let _permit = self.permit().await?;
         let folder = self.args.output.join(&input.folder);
         make_folder(&folder).await?;
@@ -220,8 +251,9 @@ impl Pipeline<'_> {
         for file in &files {
             let path = folder.join(result_name(&input.stem, &file.name));
             self.refuse_to_overwrite_an_original(&path)?;
-            let fetching = self.client.download(file, &path, |progress| {
-                track.report(&Event::Downloading { name: &file.name, progress });
+            let fetching = self.patiently(track, async |track| {
+                let on_progress = |progress| track.report(&Event::Downloading { name: &file.name, progress });
+                self.client.download(file, &path, on_progress).await
             });
             self.unless_interrupted(fetching).await??;
             track.report(&Event::Downloaded { name: &file.name, path: &path });

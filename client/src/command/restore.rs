@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use minifleet_client::jobs::WaitOptions;
+use minifleet_client::watch::WaitOptions;
 use tokio::sync::Semaphore;
 
-use super::args::RestoreArgs;
+use super::args::{ProgressMode, RestoreArgs};
 use super::context::Context;
-use super::exit::{Exit, Failure};
+use super::exit::{Exit, Failure, complain};
 use super::inputs::Input;
 use super::interrupt;
 use super::pipeline::{Pipeline, make_folder};
@@ -49,9 +49,12 @@ pub async fn run(context: &Context, args: &RestoreArgs, inputs: Vec<Input>) -> R
     let exit = Exit::of_all(results.iter().map(RestoreResult::exit));
     let document = RestoreDocument { results: &results, exit_code: exit.code() };
     context.answer(&document, || report::render(&results), || report::render_quiet(&results))?;
-    if context.quiet {
-        for message in results.iter().filter_map(|result| Some((&result.file, result.error_message()?))) {
-            Failure::Own { exit, code: "", message: format!("{}: {}", message.0, message.1) }.print(false);
+    if context.progress == ProgressMode::None {
+        // Nothing has told it yet, and a failure is never silent.
+        for result in &results {
+            if let Some(message) = result.error_message() {
+                complain(&format!("{}: {message}", result.file));
+            }
         }
     }
     Ok(exit)

@@ -67,6 +67,17 @@ pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
+/// A text of at most so many characters; the middle gives way, since names differ at both ends.
+pub fn shorten(text: &str, most: usize) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    if characters.len() <= most {
+        return text.to_owned();
+    }
+    let end = most / 2;
+    let start = most.saturating_sub(end + 1);
+    characters[..start].iter().chain(&['…']).chain(&characters[characters.len() - end..]).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,5 +93,11 @@ mod tests {
     #[test]
     fn a_file_name_cannot_steer_the_terminal() {
         assert_eq!(printable("a\u{1b}[2Jb"), "a\u{fffd}[2Jb");
+    }
+
+    #[test]
+    fn a_long_name_keeps_its_ends() {
+        assert_eq!(shorten("interview with the mayor, part 2.wav", 15), "intervi…t 2.wav");
+        assert_eq!(shorten("talk.wav", 15), "talk.wav");
     }
 }

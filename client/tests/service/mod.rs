@@ -45,10 +45,14 @@ pub struct Reply {
     pub body: Vec<u8>,
     /// Close the connection after so many bytes of the body.
     pub break_after: Option<usize>,
+    /// Keep the connection silent instead of closing it, after `break_after` or without any answer.
+    pub stall: bool,
     /// Close the connection without any answer.
     pub no_answer: bool,
     /// Wait before answering.
     pub delay: Duration,
+    /// Send the body in pieces of this size with pauses between them.
+    pub trickle: Option<(usize, Duration)>,
 }
 
 impl Reply {
@@ -58,8 +62,10 @@ impl Reply {
             headers: Vec::new(),
             body: body.into(),
             break_after: None,
+            stall: false,
             no_answer: false,
             delay: Duration::ZERO,
+            trickle: None,
         }
     }
 
@@ -89,6 +95,16 @@ impl Reply {
         self
     }
 
+    pub fn trickling(mut self, bytes: usize, pause: Duration) -> Self {
+        self.trickle = Some((bytes, pause));
+        self
+    }
+
+    pub fn stalling(mut self) -> Self {
+        self.stall = true;
+        self
+    }
+
     pub fn delayed(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
@@ -100,7 +116,8 @@ pub trait Service: Send + 'static {
     /// The answer to a request that has arrived whole.
     fn answer(&mut self, request: &Request) -> Reply;
 
-    /// How many bytes of the body to read before closing the connection; `None` reads all.
+    /// How many bytes of the body to read before closing the connection; `None` reads all. `Some(0)` reads nothing and
+    /// does not close either: a line that is dead in one direction.
     fn break_body_after(&mut self, _head: &Request) -> Option<usize> {
         None
     }
@@ -150,12 +167,17 @@ impl<S: Service> Server<S> {
     }
 
     pub fn client(&self) -> minifleet_client::Client {
+        self.client_with(minifleet_client::Timeouts::default())
+    }
+
+    pub fn client_with(&self, timeouts: minifleet_client::Timeouts) -> minifleet_client::Client {
         let sources = minifleet_client::config::Sources {
             url: Some(self.url()),
             environment_key: Some("client-key".to_owned()),
             ..Default::default()
         };
-        minifleet_client::Client::new(&sources.resolve().expect("a profile")).expect("a client")
+        let profile = sources.resolve().expect("a profile");
+        minifleet_client::Client::with_timeouts(&profile, timeouts).expect("a client")
     }
 
     pub fn service(&self) -> MutexGuard<'_, S> {
@@ -210,8 +232,10 @@ async fn exchange<S: Service>(stream: TcpStream, shared: &Shared<S>) -> std::io:
         request.body = vec![0; break_after.unwrap_or(length).min(length)];
         stream.read_exact(&mut request.body).await?;
         shared.requests.lock().expect("requests").push(request.clone());
-        if break_after.is_some() {
-            return Ok(());
+        match break_after {
+            Some(0) => std::future::pending().await,
+            Some(_) => return Ok(()),
+            None => {}
         }
 
         let reply = shared.service.lock().expect("service").answer(&request);
@@ -226,8 +250,15 @@ async fn exchange<S: Service>(stream: TcpStream, shared: &Shared<S>) -> std::io:
         }
         stream.write_all(format!("{head}\r\n").as_bytes()).await?;
         let sent = reply.break_after.unwrap_or(reply.body.len()).min(reply.body.len());
-        stream.write_all(&reply.body[..sent]).await?;
-        stream.flush().await?;
+        let (piece, pause) = reply.trickle.unwrap_or((reply.body.len().max(1), Duration::ZERO));
+        for bytes in reply.body[..sent].chunks(piece) {
+            stream.write_all(bytes).await?;
+            stream.flush().await?;
+            tokio::time::sleep(pause).await;
+        }
+        if reply.stall {
+            std::future::pending::<()>().await;
+        }
         if reply.break_after.is_some() {
             return Ok(());
         }

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use minifleet_client::Progress;
 use minifleet_client::jobs::{Job, JobPhase, JobState};
-use minifleet_client::uploads::Progress;
 use shared_protocol::Phase;
 
 use super::{Event, plain};
@@ -51,7 +51,7 @@ impl Bars {
     /// `label_width`: of the longest label on the screen, when there are several.
     pub fn new(screen: MultiProgress, label: &str, label_width: Option<usize>) -> Self {
         let label = match label_width {
-            Some(width) => format!("{label:<width$}"),
+            Some(width) => format!("{:<width$}", text::shorten(label, width)),
             None => label.to_owned(),
         };
         Bars { screen, label, many: label_width.is_some(), current: None }
@@ -154,14 +154,10 @@ impl Bars {
             None => outcome.to_owned(),
         };
         match self.current.take() {
-            Some((_, bar)) if self.many => {
-                let style = ProgressStyle::with_template("  {msg}");
-                bar.set_style(style.expect("a constant template that was seen working"));
-                bar.abandon_with_message(format!("{}  {text}", self.label));
-            }
-            Some((stage, bar)) if message.is_none() => self.leave(&stage, &bar),
+            Some((stage, bar)) if message.is_none() && !self.many => self.leave(&stage, &bar),
             Some((_, bar)) => {
                 bar.finish_and_clear();
+                self.screen.remove(&bar);
                 self.say(&text);
             }
             None => self.say(&text),

@@ -7,15 +7,18 @@ mod plain;
 use std::time::Duration;
 
 use indicatif::MultiProgress;
+use minifleet_client::Progress;
 use minifleet_client::jobs::Job;
 use minifleet_client::playback::PlaybackLink;
-use minifleet_client::uploads::Progress;
 use shared_protocol::{JobId, UploadId};
 
 use super::args::ProgressMode;
 use bars::Bars;
 use json::JsonLines;
 use plain::PlainLines;
+
+/// Longer names are shortened beside bars, so that a bar fits into a line.
+const LABEL_WIDTH: usize = 26;
 
 /// Something that happened to one recording.
 #[derive(Debug)]
@@ -58,7 +61,7 @@ impl Reporter {
     /// For recordings with these labels.
     pub fn new<'a>(mode: ProgressMode, labels: impl ExactSizeIterator<Item = &'a str>) -> Self {
         let several = labels.len() > 1;
-        let width = labels.map(|label| label.chars().count()).max().filter(|_| several);
+        let width = labels.map(|label| label.chars().count().min(LABEL_WIDTH)).max().filter(|_| several);
         Reporter { mode, label_width: width, screen: MultiProgress::new() }
     }
 

@@ -85,7 +85,7 @@ pub fn away(since: Duration, reason: &str) -> String {
         0 => String::new(),
         seconds => format!(" for {seconds} s"),
     };
-    format!("the service does not answer{since} ({reason}); the job is not lost, still waiting")
+    format!("the service does not answer{since} ({reason}); nothing is lost, still waiting")
 }
 
 /// What is said when it is there again.
