@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use mini_worker::models_command::{self, ModelsArgs};
 use mini_worker::restore_command::{self, RestoreArgs};
+use mini_worker::run_command::{self, RunArgs};
 use mini_worker::telemetry::{self, LogFormat};
 use mini_worker::{config, descriptors, exit};
 
@@ -27,6 +28,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Work for the schedulers of the configuration.
+    Run(RunArgs),
     /// Restore recordings without any scheduler.
     Restore(RestoreArgs),
     /// Show, verify or fetch the model.
@@ -48,7 +51,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let default_level = match arguments.command {
         Command::Restore(_) => "warn",
-        Command::Models(_) | Command::Config { .. } => "info",
+        Command::Run(_) | Command::Models(_) | Command::Config { .. } => "info",
     };
     telemetry::start(arguments.log, default_level);
     descriptors::raise_limit();
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         tracing::debug!("a provider of cryptography was installed already");
     }
     match arguments.command {
+        Command::Run(arguments) => run(run_command::run(arguments)),
         Command::Restore(arguments) => run(restore_command::run(arguments)),
         Command::Models(arguments) => models_command::run(&arguments),
         Command::Config { action: ConfigAction::Example } => {

@@ -162,7 +162,10 @@ pub async fn publish_hls(
 }
 
 fn received(objects: mpsc::Receiver<HlsObject>) -> impl Stream<Item = HlsObject> {
-    stream::unfold(objects, async |mut objects| objects.recv().await.map(|object| (object, objects)))
+    stream::unfold(objects, |mut objects| async move {
+        let object = objects.recv().await?;
+        Some((object, objects))
+    })
 }
 
 async fn put_hls(
@@ -200,19 +203,7 @@ pub async fn publish_files(
 ) -> Result<PublishedFiles, JobError> {
     let started = clock.now();
     let files = storable(destination, folder, files, has_hls).await?;
-    let puts = stream::iter(&files).map(async |file| {
-        let path = format!("files/{}", file.name);
-        let content = Content::File(folder.join(file.name));
-        let Stored { size, sha256 } = destination.put(&path, file.content_type, content).await?;
-        let content_type = file.content_type.to_owned();
-        Ok::<_, JobError>(PublishedFile {
-            name: file.name.into(),
-            kind: file.kind,
-            size,
-            sha256,
-            content_type,
-        })
-    });
+    let puts = stream::iter(files.clone()).map(|file| put_file(destination, folder, file));
     let mut stored = std::pin::pin!(puts.buffered(PUTS_AT_ONCE));
     let mut published = PublishedFiles::default();
     while let Some(file) = stored.next().await {
@@ -223,6 +214,18 @@ pub async fn publish_files(
         published.timings.push(clock.interval_since("uploading", started));
     }
     Ok(published)
+}
+
+async fn put_file(
+    destination: &Destination,
+    folder: &Path,
+    file: FinalFile,
+) -> Result<PublishedFile, JobError> {
+    let content = Content::File(folder.join(file.name));
+    let Stored { size, sha256 } =
+        destination.put(&format!("files/{}", file.name), file.content_type, content).await?;
+    let content_type = file.content_type.to_owned();
+    Ok(PublishedFile { name: file.name.into(), kind: file.kind, size, sha256, content_type })
 }
 
 /// The files that the destination takes.

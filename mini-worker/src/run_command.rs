@@ -1,0 +1,91 @@
+//! `mini-worker run`: works for the schedulers of the configuration until it is told to stop.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::config::Config;
+use crate::exit;
+use crate::inference::{Inference, InferenceConfig};
+use crate::job::Tools;
+use crate::job::program::MediaPrograms;
+use crate::job::workspace::Workspace;
+use crate::session::Worker;
+use crate::shutdown::Signals;
+use crate::storage::{Bundle, Home};
+
+/// Arguments of `mini-worker run`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Signals: the first SIGTERM or SIGINT drains (running jobs are finished, no new ones taken), a
+second one hands the jobs back to the scheduler, a third one ends at once.
+
+Examples:
+  MINIFLEET_WORKER_KEY=... mini-worker run --config /etc/minifleet/worker.toml
+  mini-worker --log json run"
+)]
+pub struct RunArgs {
+    /// The configuration; default: worker.toml in $MINIFLEET_HOME.
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub async fn run(arguments: RunArgs) -> ExitCode {
+    let home = match Home::locate() {
+        Ok(home) => home,
+        Err(error) => return exit::with(exit::NOT_READY, &error),
+    };
+    let path = arguments.config.unwrap_or_else(|| home.root().join("worker.toml"));
+    let config = match Config::load(&path, home.root()) {
+        Ok(config) => config,
+        Err(error) => return exit::with(exit::CONFIGURATION, &error),
+    };
+    match Box::pin(work(&config, home)).await {
+        Ok(()) => ExitCode::from(exit::DONE),
+        Err(error) => exit::with(exit::NOT_READY, &format_args!("{error:#}")),
+    }
+}
+
+/// Connects only when the model is loaded and warm: whoever is connected can work.
+async fn work(config: &Config, home: Home) -> Result<()> {
+    let mut signals = Signals::listen().context("cannot listen for signals")?;
+    let (worker, inference) = tokio::select! {
+        made = Box::pin(make_ready(config, home)) => made?,
+        () = signals.next() => return Ok(()),
+    };
+    worker.run(signals).await;
+    inference.stop().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+async fn make_ready(config: &Config, home: Home) -> Result<(Worker, Inference)> {
+    let workspace = Workspace::open(&config.work_folder)?;
+    let programs = MediaPrograms::find(&config.media).await?;
+    if !programs.mp3 {
+        tracing::warn!("this ffmpeg cannot write MP3: jobs that ask for it fail");
+    }
+    let home = config.model_home.as_ref().map_or(home, Home::at);
+    let bundle = Bundle::open(&home)?;
+    let inference_config =
+        InferenceConfig { threads: config.inference_threads, ..InferenceConfig::default() };
+    let (inference, readiness) = Inference::start(bundle, inference_config).await?;
+    tracing::info!(
+        worker = %config.worker_id,
+        slots = config.slots,
+        engine = readiness.engine,
+        real_time_factor = readiness.real_time_factor,
+        load = ?readiness.load,
+        warm_up = ?readiness.warm_up,
+        ffmpeg = programs.version,
+        "ready"
+    );
+    let tools =
+        Tools { programs, inference: inference.clone(), max_audio_minutes: config.media.max_audio_minutes };
+    let worker = Worker::new(config, &readiness.engine, tools, workspace)
+        .with_context(|| format!("cannot use the state folder {}", config.state_folder.display()))?;
+    Ok((worker, inference))
+}

@@ -1,0 +1,112 @@
+//! One attempt as a task: runs the pipeline, passes its progress on, and always tells how it ended.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use shared_protocol::{Assign, FailureCode, JobFailure};
+
+use super::Event;
+use super::state::JobEnd;
+use crate::config::{Environment, Secret};
+use crate::job::edge::{EdgeAccess, HttpSetupError};
+use crate::job::error::JobError;
+use crate::job::publish::Destination;
+use crate::job::workspace::Workspace;
+use crate::job::{Finished, Job, JobSource, ProgressModel, Reporter, Tools, reporter};
+use crate::slots::{AttemptKey, SlotPermit};
+
+/// What attempts share.
+#[derive(Clone)]
+pub(super) struct Shop {
+    pub tools: Tools,
+    pub workspace: Arc<Workspace>,
+}
+
+/// Runs an attempt to its end. The slot is open again before the end is told.
+pub(super) async fn run(
+    shop: Shop,
+    environment: Environment,
+    key: AttemptKey,
+    assign: Assign,
+    permit: SlotPermit,
+    events: tokio::sync::mpsc::Sender<Event>,
+) {
+    let (reporter, mut facts) = reporter();
+    let working = async {
+        let work = AssertUnwindSafe(Box::pin(work(&shop, &environment, key.0, assign, &reporter)));
+        let end = tokio::select! {
+            () = permit.stop.cancelled() => JobEnd::Stopped,
+            end = work.catch_unwind() => end.unwrap_or_else(|_| crashed()),
+        };
+        // Progress ends when the last reporter is gone.
+        drop(reporter);
+        end
+    };
+    let telling = async {
+        let mut model = ProgressModel::default();
+        while let Some(fact) = facts.recv().await {
+            tell(&events, Event::Progressed { key: key.clone(), update: model.take(fact) }).await;
+        }
+    };
+    let (end, ()) = tokio::join!(working, telling);
+    drop(permit);
+    tell(&events, Event::Ended { key, end }).await;
+}
+
+/// The loop that reads these is gone only when the process ends.
+async fn tell(events: &tokio::sync::mpsc::Sender<Event>, event: Event) {
+    events.send(event).await.unwrap_or_default();
+}
+
+async fn work(
+    shop: &Shop,
+    environment: &Environment,
+    rank: usize,
+    assign: Assign,
+    reporter: &Reporter,
+) -> JobEnd {
+    tracing::info!(name = ?assign.source.name, size = assign.source.size, "the attempt starts");
+    let job = match job_of(environment, rank, assign) {
+        Ok(job) => job,
+        Err(error) => return JobEnd::Failed(JobFailure::new(FailureCode::Internal, error.to_string())),
+    };
+    match crate::job::run(&job, &shop.tools, &shop.workspace, reporter).await {
+        Ok(Finished { segments, outcome }) => {
+            tracing::info!(seconds = outcome.audio_seconds, "the attempt is complete");
+            JobEnd::Completed { segments, outcome }
+        }
+        Err(error) => {
+            tell_log(&error);
+            JobEnd::Failed(error.to_failure())
+        }
+    }
+}
+
+/// A fault of the recording is nobody's but its owner's; any other one somebody wants to look at.
+fn tell_log(error: &JobError) {
+    let code = error.code();
+    if code.retryable() {
+        tracing::warn!(?code, %error, "the attempt failed");
+    } else {
+        tracing::info!(?code, %error, "the recording cannot be restored");
+    }
+}
+
+fn job_of(environment: &Environment, rank: usize, assign: Assign) -> Result<Job, HttpSetupError> {
+    let Assign { job_id, attempt, outputs, source, ticket, .. } = assign;
+    let folder_name = format!("{}-{job_id}-{attempt}", environment.name);
+    let edge = EdgeAccess::new(environment.url.clone(), job_id, attempt, Secret::new(ticket))?;
+    Ok(Job {
+        folder_name,
+        environment_rank: u8::try_from(rank).unwrap_or(u8::MAX),
+        source: JobSource::Edge { edge: edge.clone(), size: source.size },
+        outputs,
+        destination: Destination::Edge(edge),
+    })
+}
+
+fn crashed() -> JobEnd {
+    tracing::error!("the attempt crashed");
+    JobEnd::Failed(JobFailure::new(FailureCode::Internal, "The worker crashed on this recording."))
+}
