@@ -26,6 +26,10 @@ pub struct Config {
     pub worker_id: WorkerId,
     /// Jobs at once at most.
     pub slots: u32,
+    /// What jobs can ask for.
+    pub labels: Vec<String>,
+    /// Preference among workers that are equally good for a job; higher first.
+    pub priority: i32,
     /// The schedulers, in the order of their priority.
     pub environments: Vec<Environment>,
     /// Where jobs keep their files while they run. Its `jobs` folder is emptied at start.
@@ -193,6 +197,10 @@ struct ConfigFile {
     worker_id: Option<WorkerId>,
     #[serde(default)]
     slots: Slots,
+    #[serde(default)]
+    labels: Vec<String>,
+    #[serde(default)]
+    priority: i32,
     work_folder: Option<PathBuf>,
     state_folder: Option<PathBuf>,
     model_home: Option<PathBuf>,
@@ -310,6 +318,8 @@ impl Config {
         Ok(Self {
             worker_id: file.worker_id.map_or_else(name_of_this_host, Ok)?,
             slots: file.slots.0,
+            labels: file.labels,
+            priority: file.priority,
             environments,
             work_folder: file.work_folder.map_or_else(|| home.join("worker/work"), |f| base.join(f)),
             state_folder: file.state_folder.map_or_else(|| home.join("worker/state"), |f| base.join(f)),

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shared_protocol::{
-    BootId, FailureCode, Hello, JobFailure, PROTOCOL_VERSION, Sampler, TimestampMs, WorkerMessage,
-    encode_batch,
+    BootId, FailureCode, Hello, JobFailure, PROTOCOL_VERSION, Sampler, SamplerSpeed, TimestampMs,
+    WorkerMessage, encode_batch,
 };
 use tokio::sync::mpsc;
 use tracing::Instrument;
@@ -88,6 +88,8 @@ impl Worker {
             slots: config.slots,
             samplers: vec![Sampler::Flash],
             engine: engine.into(),
+            labels: config.labels.clone(),
+            priority: config.priority,
         };
         let mut members = Vec::new();
         for (environment, number) in config.environments.iter().zip(1..) {
@@ -194,11 +196,17 @@ impl Worker {
     /// Tells every session what it shares with the others: the model's backlog and the slots.
     fn report_shared_state(&mut self) {
         let now = self.now();
-        let backlog = self.shop.tools.inference.backlog_seconds();
+        let inference = &self.shop.tools.inference;
+        let backlog = inference.backlog_seconds();
+        let speed = SamplerSpeed {
+            sampler: Sampler::Flash,
+            audio_seconds_per_second: 1.0 / inference.real_time_factor().max(1e-6),
+        };
         let running: Vec<usize> = self.members.iter().map(|member| member.session.running().len()).collect();
         let all: usize = running.iter().sum();
         for (member, own) in self.members.iter_mut().zip(running) {
             let elsewhere = u32::try_from(all - own).unwrap_or(u32::MAX);
+            member.session.handle(now, Input::Measured { speeds: vec![speed], link: None });
             member.session.handle(now, Input::Backlog(backlog));
             member.session.handle(now, Input::SlotsElsewhere(elsewhere));
         }

@@ -90,7 +90,9 @@ impl Outstanding {
 /// Whether a scheduler with these capabilities knows the type: optional types go only where they are listed.
 fn understood(message: &WorkerMessage, capabilities: &[String]) -> bool {
     match message {
-        WorkerMessage::Quality(_) => capabilities.iter().any(|name| name == message.kind()),
+        WorkerMessage::Stems(_) | WorkerMessage::Quality(_) => {
+            capabilities.iter().any(|name| name == message.kind())
+        }
         _ => true,
     }
 }

@@ -266,7 +266,8 @@ impl Session {
                 }
             }
             Input::Ended { job_id, attempt, end } => self.handle_ended(now, job_id, attempt, end),
-            Input::Backlog(seconds) => self.backlog_seconds = seconds,
+            // Estimates that are subtracted from each other may end up below nothing.
+            Input::Backlog(seconds) => self.backlog_seconds = if seconds > 0.0 { seconds } else { 0.0 },
             Input::Measured { speeds, link } => {
                 self.speeds = speeds;
                 self.link_report = link;
