@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::RowError;
 use crate::scheduler::{ConnectionId, WorkerSnapshot};
 
-/// Bytes of an attachment: the platform's bound is 16,384 after its own encoding, which is not longer than JSON in UTF-16.
-pub const MAX_ATTACHMENT_BYTES: usize = 8_000;
+/// Bytes of an attachment as the platform stores a text: one for each character, or two as soon as one of them is beyond
+/// Latin-1. Its bound is 16,384, headers included.
+pub const MAX_ATTACHMENT_BYTES: usize = 16_000;
 
 /// Kept with a socket.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,8 +28,9 @@ pub struct SocketAttachment {
 /// [`RowError`] when it is too long to be kept, which only a `hello` with absurd texts can bring about.
 pub fn encode(attachment: &SocketAttachment) -> Result<String, RowError> {
     let text = serde_json::to_string(attachment).map_err(|error| RowError::new("attachment", error))?;
-    if text.len() > MAX_ATTACHMENT_BYTES {
-        return Err(RowError::new("attachment", format!("it has {} bytes", text.len())));
+    let bytes = if text.is_ascii() { text.len() } else { 2 * text.encode_utf16().count() };
+    if bytes > MAX_ATTACHMENT_BYTES {
+        return Err(RowError::new("attachment", format!("it has {bytes} bytes")));
     }
     Ok(text)
 }
@@ -76,6 +78,7 @@ mod tests {
         assert_eq!(decode(&encode(&full).unwrap()), Ok(full.clone()));
         let fresh = SocketAttachment { snapshot: None, ..full };
         assert_eq!(decode(&encode(&fresh).unwrap()), Ok(fresh));
-        assert!(encode(&attachment(&"x".repeat(10_000))).is_err());
+        assert!(encode(&attachment(&"x".repeat(10_000))).is_ok());
+        assert!(encode(&attachment(&"ä".repeat(10_000))).is_err());
     }
 }

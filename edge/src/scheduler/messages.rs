@@ -1,6 +1,6 @@
 //! What workers say, message by message.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shared_protocol::{
     Accept, Ack, Attempt, Cancel, CancelReason, Cancelled, Complete, Failed, Hello, JobId, LinkReport,
@@ -17,6 +17,12 @@ use super::{CloseReason, ConnectionId, Effect, Scheduler, Timer};
 
 /// The optional message types that this scheduler takes.
 const CAPABILITIES: [&str; 2] = ["job.stems", "job.quality"];
+
+/// What a worker says of itself is kept with its socket, where 16 KB have room: characters of a text for people, labels,
+/// and speeds (one for each sampler).
+const MAX_LABEL_LENGTH: usize = 64;
+const MAX_LABELS: usize = 16;
+const MAX_SPEEDS: usize = 8;
 
 impl Scheduler {
     /// Handles one message of a worker.
@@ -110,13 +116,13 @@ impl Scheduler {
         let snapshot = WorkerSnapshot {
             worker_id: hello.worker_id,
             boot_id: hello.boot_id,
-            version: hello.version,
-            engine: hello.engine,
+            version: short(&hello.version),
+            engine: short(&hello.engine),
             slots: hello.slots.min(MAX_SLOTS),
             // Nothing is offered before `ready`, which says what it still has.
             open_slots: 0,
-            samplers: hello.samplers,
-            labels: hello.labels,
+            samplers: hello.samplers.into_iter().collect::<BTreeSet<_>>().into_iter().collect(),
+            labels: hello.labels.iter().take(MAX_LABELS).map(|label| short(label)).collect(),
             priority: hello.priority,
             backlog_seconds,
             speeds: Vec::new(),
@@ -165,6 +171,7 @@ impl Scheduler {
             let snapshot = &mut entry.snapshot;
             snapshot.link = ready.link.map_or(snapshot.link, LinkReport::sane);
             snapshot.speeds = ready.speeds;
+            snapshot.speeds.truncate(MAX_SPEEDS);
             snapshot.open_slots = ready.slots.min(MAX_SLOTS).saturating_sub(unanswered);
             snapshot.backlog_seconds = sane_seconds(ready.backlog_seconds);
             snapshot.draining = ready.draining;
@@ -353,6 +360,11 @@ impl Scheduler {
         };
         self.send(connection, SchedulerMessage::Error(error));
     }
+}
+
+/// A text for people, cut to what fits beside a socket.
+fn short(text: &str) -> String {
+    text.chars().take(MAX_LABEL_LENGTH).collect()
 }
 
 /// A worker's number of seconds, whatever it sent: not negative, finite.

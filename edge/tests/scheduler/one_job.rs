@@ -1,7 +1,7 @@
 //! The life of one job, and of a few beside it.
 
 use super::rig::*;
-use edge::scheduler::{Config, JobRequest, KnownKey, NewJob, SubmitError, Submitted};
+use edge::scheduler::{Config, ConnectionId, JobRequest, KnownKey, NewJob, SubmitError, Submitted};
 use shared_protocol::*;
 
 #[test]
@@ -204,4 +204,26 @@ fn an_unknown_speaker_is_asked_for_hello_and_a_foreign_version_is_turned_away() 
     );
     assert_eq!(rig.closed.len(), 1);
     assert_eq!(rig.scheduler.workers().count(), 0);
+}
+
+/// All of it is kept with the worker's socket, where the platform has room for 16 KB.
+#[test]
+fn a_worker_that_talks_too_much_of_itself_is_still_remembered() {
+    let mut rig = Rig::new();
+    let mut hello = Hello {
+        protocol: PROTOCOL_VERSION,
+        worker_id: WorkerId::new("mini-1").unwrap(),
+        boot_id: BootId::new("boot-1").unwrap(),
+        version: "ä".repeat(100_000),
+        slots: 6,
+        samplers: vec![Sampler::Flash; 50_000],
+        engine: "x".repeat(100_000),
+        labels: vec!["gpu".repeat(1_000); 1_000],
+        priority: 0,
+    };
+    hello.samplers.push(Sampler::Pro);
+    rig.say(1, WorkerMessage::Hello(hello));
+    let snapshot = rig.sockets[&ConnectionId(1)].clone().unwrap();
+    assert_eq!(snapshot.samplers, [Sampler::Flash, Sampler::Pro]);
+    assert!(serde_json::to_string(&snapshot).unwrap().encode_utf16().count() < 4_000);
 }
