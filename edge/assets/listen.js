@@ -2,6 +2,7 @@
 import Hls from "./hls.js";
 
 const POLL_MS = 1000;
+const POLL_QUARANTINED_MS = 15_000;
 const ENDED = ["completed", "failed", "cancelled"];
 const STATES = {
   queued: "Waiting for a free worker",
@@ -9,6 +10,7 @@ const STATES = {
   running: "Restoring",
   completed: "Restored",
   failed: "Could not be restored",
+  quarantined: "Could not be restored; the operator looks into it",
   cancelled: "Cancelled",
 };
 const PHASES = {
@@ -164,7 +166,7 @@ function show(state) {
   const running = state.state === "running";
   page.state.textContent = (running && PHASES[state.phase]) || STATES[state.state] || state.state;
   page.percent.textContent = running ? `${Math.floor(state.progress * 100)} %` : "";
-  page.progress.hidden = ENDED.includes(state.state);
+  page.progress.hidden = !["queued", "offered", "running"].includes(state.state);
   page.progress.value = state.progress;
   if (state.failure) fail(`${state.failure.message}. ${state.failure.advice}`.replace(/\.\. /, ". "));
 
@@ -214,7 +216,7 @@ async function poll() {
   } catch {
     fail("The connection is lost. Trying again …");
   }
-  if (!ENDED.includes(state)) setTimeout(poll, POLL_MS);
+  if (!ENDED.includes(state)) setTimeout(poll, state === "quarantined" ? POLL_QUARANTINED_MS : POLL_MS);
 }
 
 for (const audio of Object.values(tracks)) {

@@ -309,4 +309,29 @@ mod tests {
             })
         );
     }
+
+    /// Reads the table's own source, so that no condition can be left out of the comparison.
+    #[test]
+    fn the_documented_table_of_codes_is_this_one() {
+        let source = include_str!("error.rs").split("#[cfg(test)]").next().unwrap_or_default();
+        let documented = include_str!("../../../docs/api.md");
+        let rows: Vec<(&str, &str)> = source
+            .split("=> ")
+            .filter_map(|arm| {
+                let arm = arm.trim_start_matches(['{', '\n', ' ']);
+                let call = arm.strip_prefix("row(").or_else(|| arm.strip_prefix("row_retry("))?;
+                let mut arguments = call.split(", ");
+                Some((arguments.next()?, arguments.next()?.trim_matches('"')))
+            })
+            .collect();
+        assert!(rows.len() > 25, "the source has another form: {rows:?}");
+        for (status, code) in &rows {
+            assert!(
+                documented.contains(&format!("| `{code}` | {status} |")),
+                "{code} {status} is not documented"
+            );
+        }
+        let documented_rows = documented.lines().filter(|line| line.starts_with("| `")).count();
+        assert_eq!(documented_rows, rows.len(), "docs/api.md lists a code that is gone");
+    }
 }

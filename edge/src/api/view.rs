@@ -20,7 +20,7 @@ pub struct JobView {
     pub upload_id: UploadId,
     /// The recording's name.
     pub name: String,
-    /// `queued`, `offered`, `running`, `completed`, `failed` or `cancelled`.
+    /// `queued`, `offered`, `running`, `completed`, `failed`, `quarantined` or `cancelled`.
     pub state: String,
     /// The latest attempt, or the one whose result was taken.
     pub attempt: Attempt,
@@ -36,7 +36,7 @@ pub struct JobView {
     pub started_at_ms: Option<TimestampMs>,
     /// When it ended.
     pub ended_at_ms: Option<TimestampMs>,
-    /// Who has it.
+    /// Who has it, or had it last.
     pub worker: Option<WorkerId>,
     /// What is being done.
     pub phase: Option<Phase>,
@@ -79,6 +79,7 @@ impl JobView {
     pub fn of(job: &Job) -> Self {
         let progress = job.progress.as_ref();
         let outcome = job.outcome.as_ref();
+        let last_worker = job.history.iter().rev().find_map(|transition| transition.worker.as_ref());
         Self {
             job_id: job.id.clone(),
             upload_id: job.request.source.upload_id.clone(),
@@ -91,7 +92,7 @@ impl JobView {
             created_at_ms: job.created_at,
             started_at_ms: job.started_at,
             ended_at_ms: job.ended_at,
-            worker: job.state.worker().cloned(),
+            worker: job.state.worker().or(last_worker).cloned(),
             phase: progress.map(|p| p.phase),
             progress: if job.state == JobState::Completed {
                 1.0
@@ -245,7 +246,7 @@ pub struct PlayStateView {
     pub audio_seconds: Option<f64>,
     /// Length of what can be played.
     pub published_seconds: f64,
-    /// Whether more can be heard than a final file.
+    /// Whether something can be played by its playlist.
     pub playable: bool,
     /// Why it failed.
     pub failure: Option<FailureView>,
@@ -259,7 +260,8 @@ impl PlayStateView {
         Self {
             name: job.name,
             playable: job.published_seconds > 0.0,
-            failure: job.failure.filter(|_| job.state == "failed"),
+            // That of an attempt which is followed by another one is no listener's business.
+            failure: job.failure.filter(|_| matches!(job.state.as_str(), "failed" | "quarantined")),
             state: job.state,
             phase: job.phase,
             progress: job.progress,
