@@ -28,6 +28,7 @@ pub mod fleet;
 pub mod jobs;
 pub mod playback;
 pub mod source;
+pub mod timings;
 pub mod uploads;
 pub mod watch;
 

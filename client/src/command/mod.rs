@@ -8,6 +8,7 @@ mod files;
 mod inputs;
 mod interrupt;
 mod listen;
+mod patience;
 mod pipeline;
 mod progress;
 mod report;
@@ -16,6 +17,7 @@ mod show;
 mod table;
 mod text;
 mod waiting;
+mod withdraw;
 
 use std::process::ExitCode;
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use minifleet_client::jobs::{Job, JobState, NewJob};
 use minifleet_client::source::Source;
 use minifleet_client::watch::{WaitOptions, WatchEvent};
-use minifleet_client::{Client, Error, ErrorKind};
+use minifleet_client::{Client, Error};
 use shared_protocol::{JobId, OutputKind};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
@@ -17,9 +17,10 @@ use super::args::RestoreArgs;
 use super::exit::{Exit, Failure};
 use super::inputs::{Input, result_name};
 use super::listen;
+use super::patience::patiently;
 use super::progress::{Event, Reporter, Track};
 use super::report::{Outcome, RestoreResult, Transfer, WrittenFile};
-use super::waiting;
+use super::{waiting, withdraw};
 
 /// After Ctrl-C a request that makes a job may finish for so long, since it is not known yet whether there is a job.
 const CREATION_GRACE: Duration = Duration::from_secs(5);
@@ -66,7 +67,7 @@ impl Pipeline<'_> {
                 outcome
             }
             Err(Stop::Interrupted) => {
-                let (failure, outcome) = self.withdraw(&result).await;
+                let (failure, outcome) = withdraw::withdraw(self.client, &result).await;
                 result.fail(&failure);
                 outcome
             }
@@ -137,37 +138,8 @@ impl Pipeline<'_> {
             tokio::time::sleep(CREATION_GRACE).await;
         };
         tokio::select! {
-            job = self.patiently(track, async |_| self.client.create_job(new_job).await) => Ok(job?),
+            job = patiently(&self.wait, track, async |_| self.client.create_job(new_job).await) => Ok(job?),
             () = grace => Err(Stop::Interrupted),
-        }
-    }
-
-    /// Does something that the recording is worth waiting for: once its upload has arrived, a service that is away or busy
-    /// is asked again as long as a job is waited for.
-    async fn patiently<T>(
-        &self,
-        track: &mut Track,
-        mut work: impl AsyncFnMut(&mut Track) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let mut away: Option<Instant> = None;
-        loop {
-            let error = match work(track).await {
-                Ok(done) => {
-                    if let Some(since) = away {
-                        track.report(&Event::Back { after: since.elapsed() });
-                    }
-                    return Ok(done);
-                }
-                Err(error) if error.kind() != ErrorKind::Unavailable => return Err(error),
-                Err(error) => error,
-            };
-            let since = *away.get_or_insert_with(Instant::now);
-            if since.elapsed() >= self.wait.patience {
-                return Err(error);
-            }
-            track.report(&Event::Away { since: since.elapsed(), reason: &error.to_string() });
-            let asked = error.retry_after().unwrap_or_default().min(self.wait.patience);
-            tokio::time::sleep(asked.max(self.wait.last_interval)).await;
         }
     }
 
@@ -242,7 +214,7 @@ impl Pipeline<'_> {
         result: &mut RestoreResult,
         track: &mut Track,
     ) -> Result<(), Stop> {
-        let listing = self.patiently(track, async |_| self.client.job_files(job_id).await);
+        let listing = patiently(&self.wait, track, async |_| self.client.job_files(job_id).await);
         let files = self.unless_interrupted(listing).await??;
         let _permit = self.permit().await?;
         let folder = self.args.output.join(&input.folder);
@@ -251,7 +223,7 @@ impl Pipeline<'_> {
         for file in &files {
             let path = folder.join(result_name(&input.stem, &file.name));
             self.refuse_to_overwrite_an_original(&path)?;
-            let fetching = self.patiently(track, async |track| {
+            let fetching = patiently(&self.wait, track, async |track| {
                 let on_progress = |progress| track.report(&Event::Downloading { name: &file.name, progress });
                 self.client.download(file, &path, on_progress).await
             });
@@ -288,32 +260,6 @@ impl Pipeline<'_> {
             biased;
             () = self.interrupt.cancelled() => Err(Stop::Interrupted),
             done = work => Ok(done),
-        }
-    }
-
-    /// After Ctrl-C: cancels the job, if there is one, and says what became of it.
-    async fn withdraw(&self, result: &RestoreResult) -> (Failure, Outcome) {
-        let interrupted = |message| Failure::Own { exit: Exit::Interrupted, code: "interrupted", message };
-        let Some(job_id) = &result.job_id else {
-            return (interrupted("stopped before a job was made".to_owned()), Outcome::Interrupted);
-        };
-        if result.job.as_ref().is_some_and(|job| job.state == JobState::Completed) {
-            let message = format!("it is restored; fetch it with: minifleet files {job_id} --download");
-            return (interrupted(message), Outcome::Interrupted);
-        }
-        match self.client.cancel_job(job_id).await {
-            Ok(job) if job.state == JobState::Cancelled => {
-                (interrupted("interrupted; the service has cancelled the job".to_owned()), Outcome::Cancelled)
-            }
-            Ok(_) => (interrupted("interrupted; its worker was told to stop".to_owned()), Outcome::Cancelled),
-            Err(error) if error.is_problem("job_ended") => {
-                let message = format!("job {job_id} had ended already: see minifleet job {job_id}");
-                (interrupted(message), Outcome::Interrupted)
-            }
-            Err(error) => {
-                let message = format!("job {job_id} may still run ({error}); try: minifleet cancel {job_id}");
-                (interrupted(message), Outcome::Interrupted)
-            }
         }
     }
 }
