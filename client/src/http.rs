@@ -222,6 +222,8 @@ impl Client {
         }
         match &call.body {
             Some(body) => request.body(body.clone()),
+            // A POST without content says so: not every server takes a missing length for zero.
+            None if call.method == Method::POST => request.header(CONTENT_LENGTH, 0),
             None => request,
         }
     }

@@ -80,8 +80,11 @@ pub struct Job {
     pub started_at_ms: Option<TimestampMs>,
     /// When it ended.
     pub ended_at_ms: Option<TimestampMs>,
-    /// Which worker runs it.
+    /// Which worker has it, or had it last.
     pub worker: Option<String>,
+    /// Whether its worker was told to stop.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub cancel_requested: bool,
     /// What that worker does for it.
     pub phase: Option<JobPhase>,
     /// 0 to 1, within the whole job.
@@ -125,6 +128,8 @@ pub enum JobState {
     Completed,
     /// It will not be tried again.
     Failed,
+    /// Workers were lost while they ran it: nothing happens until an operator decides.
+    Quarantined,
     /// Somebody cancelled it.
     Cancelled,
     /// A state of a newer service; not an end, as far as is known.
@@ -138,6 +143,11 @@ impl JobState {
         matches!(self, JobState::Completed | JobState::Failed | JobState::Cancelled)
     }
 
+    /// Whether waiting for it makes no sense: it has ended, or it is for an operator to decide.
+    pub fn is_settled(self) -> bool {
+        self.has_ended() || self == JobState::Quarantined
+    }
+
     /// The state in words.
     pub fn label(self) -> &'static str {
         match self {
@@ -146,6 +156,7 @@ impl JobState {
             JobState::Running => "running",
             JobState::Completed => "completed",
             JobState::Failed => "failed",
+            JobState::Quarantined => "quarantined",
             JobState::Cancelled => "cancelled",
             JobState::Unknown => "unknown",
         }

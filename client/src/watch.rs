@@ -57,7 +57,7 @@ pub enum WatchEvent {
     },
 }
 
-/// Looks at one job until it has ended; made by [`Client::watch`].
+/// Looks at one job until it is settled; made by [`Client::watch`].
 #[derive(Debug)]
 pub struct JobWatch {
     client: Client,
@@ -72,7 +72,7 @@ pub struct JobWatch {
 }
 
 impl JobWatch {
-    /// Waits for the next event. Dropping the future loses nothing. After a job's end the caller stops asking.
+    /// Waits for the next event. Dropping the future loses nothing. When the job is settled the caller stops asking.
     ///
     /// # Errors
     /// When there is no such job, the key is refused, or the service was away for longer than
@@ -137,12 +137,12 @@ impl Client {
         }
     }
 
-    /// Waits until a job has ended and returns it, however it ended.
+    /// Waits until a job is settled ([`crate::jobs::JobState::is_settled`]) and returns it, however it ended.
     pub async fn wait(&self, job_id: &JobId, options: WaitOptions) -> Result<Job, Error> {
         let mut watch = self.watch(job_id, options);
         loop {
             if let WatchEvent::Changed(job) = watch.next().await?
-                && job.state.has_ended()
+                && job.state.is_settled()
             {
                 return Ok(*job);
             }

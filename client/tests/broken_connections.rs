@@ -183,6 +183,8 @@ async fn a_refusal_is_a_typed_error_and_is_not_repeated() {
     );
     let error = client.cancel_job(&job_id()).await.expect_err("409");
     assert_eq!((error.kind(), error.is_problem("job_ended")), (ErrorKind::Refused, true));
+    let cancel = &server.requests_for("POST", "cancel")[0];
+    assert_eq!(cancel.header("content-length"), Some("0"), "the service wants a length with every body");
     let error = client.status().await.expect_err("403");
     assert_eq!(
         (error.kind(), error.code(), error.request_id()),

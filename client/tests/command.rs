@@ -185,6 +185,16 @@ async fn a_failed_job_says_what_to_do_and_ends_with_1() {
 }
 
 #[tokio::test]
+async fn a_job_that_waits_for_an_operator_is_not_waited_for() {
+    let quarantined = json!({ "state": "quarantined" });
+    let scene = Scene::with(Api { script: vec![quarantined], ..Api::default() }).await;
+    scene.recording("talk.mp3");
+    let output = scene.run(&["restore", "talk.mp3"]).await;
+    assert_eq!(code(&output), Some(1));
+    assert!(stdout(&output).contains("an operator has to look at it"), "{}", stdout(&output));
+}
+
+#[tokio::test]
 async fn unusable_recordings_end_with_2_before_anything_is_sent() {
     let scene = Scene::with(Api::default()).await;
     scene.recording("good.wav");

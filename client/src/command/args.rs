@@ -170,8 +170,8 @@ pub struct ListenArgs {
     /// Id of the job
     #[arg(value_name = "ID")]
     pub job_id: JobId,
-    /// For how many hours the link works [default: the service's]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=8760))]
+    /// For how many hours the link works, up to 168, a week [default: the service's]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=168))]
     pub hours: Option<u64>,
     /// Open it in the browser
     #[arg(long)]

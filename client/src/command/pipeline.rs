@@ -176,7 +176,7 @@ impl Pipeline<'_> {
                     if audible && result.listen.is_none() {
                         self.unless_interrupted(self.make_link(&job, result, track)).await?;
                     }
-                    if job.state.has_ended() {
+                    if job.state.is_settled() {
                         return Ok(*job);
                     }
                 }
@@ -200,7 +200,7 @@ impl Pipeline<'_> {
                 }
                 result.listen = Some(link);
             }
-            Err(error) if job.state.has_ended() => {
+            Err(error) if job.state.is_settled() => {
                 track.report(&Event::Note(&format!("no link for listening: {error}")));
             }
             Err(_) => {}
@@ -278,7 +278,11 @@ pub fn job_failure(job: &Job) -> Failure {
             let advice = failure.advice.as_deref().map(|advice| format!(" {advice}")).unwrap_or_default();
             format!("{} ({}).{advice}", failure.message.trim_end_matches('.'), failure.code)
         }
-        None => format!("job {} {} without a reason", job.job_id, job.state.label()),
+        None if job.state == JobState::Quarantined => {
+            let advice = "workers were lost while they ran it; an operator has to look at it";
+            format!("job {} is quarantined: {advice}", job.job_id)
+        }
+        None => format!("job {} ended as {} without a reason", job.job_id, job.state.label()),
     };
     Failure::Own { exit: Exit::JobFailed, code: "job_failed", message }
 }

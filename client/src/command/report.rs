@@ -110,7 +110,7 @@ impl RestoreResult {
     /// How it ended if it did not end well: by its job, or around it.
     pub fn outcome_of_failure(&self) -> Outcome {
         match self.job.as_ref().map(|job| job.state) {
-            Some(JobState::Failed) => Outcome::Failed,
+            Some(JobState::Failed | JobState::Quarantined) => Outcome::Failed,
             Some(JobState::Cancelled) => Outcome::Cancelled,
             _ => Outcome::Error,
         }

@@ -137,6 +137,9 @@ fn state_in_words(job: &Job) -> String {
         if let Some(progress) = job.progress {
             words.push_str(&format!(", {:.0} %", progress * 100.0));
         }
+        if job.cancel_requested {
+            words.push_str(", told to stop");
+        }
     }
     words
 }
