@@ -223,7 +223,8 @@ fn phase_table(result: &RestoreResult, job: &Job) -> String {
     if let Some(queue) = result.queue_seconds {
         row("queue", "service", queue);
     }
-    for (phase, took) in job.time_by_phase() {
+    // The first segment is a moment within the phases, and shown as the first audio below.
+    for (phase, took) in job.time_by_phase().into_iter().filter(|(phase, _)| phase != "first_segment") {
         row(&phase.replace('_', " "), worker, took.as_secs_f64());
     }
     if let Some(download) = &result.download {
