@@ -2,4 +2,6 @@
 //! benches and `CONTRIBUTING.md` for how to run the tests.
 
 pub mod harness;
+pub mod measures;
 pub mod protocol_schema;
+pub mod recordings;
