@@ -36,7 +36,10 @@ pub(super) async fn run(
     let working = async {
         let work = AssertUnwindSafe(Box::pin(work(&shop, &environment, key.0, assign, &reporter)));
         let end = tokio::select! {
-            () = permit.stop.cancelled() => JobEnd::Stopped,
+            () = permit.stop.cancelled() => {
+                tracing::info!("the attempt was stopped");
+                JobEnd::Stopped
+            }
             end = work.catch_unwind() => end.unwrap_or_else(|_| crashed()),
         };
         // Progress ends when the last reporter is gone.
