@@ -245,6 +245,7 @@ impl JobError {
             Self::Encode(EncodeError::DiskFull { .. }) => FailureCode::DiskFull,
             Self::Encode(EncodeError::Missing(_)) => FailureCode::Unsupported,
             Self::Encode(_) => FailureCode::EncodeFailed,
+            Self::Publish(PublishError::TooLarge { .. }) => FailureCode::Unsupported,
             Self::Publish(_) => FailureCode::UploadFailed,
             Self::File(error) if error.disk_is_full() => FailureCode::DiskFull,
             Self::File(_) | Self::Program(_) => FailureCode::Internal,

@@ -63,8 +63,8 @@ fn segments_are_listed_in_order_with_the_lengths_of_the_schedule() {
 fn a_second_run_gives_the_same_bytes_and_replaces_results_only_when_asked() {
     let studio = Studio::new();
     let file = studio.make("talk.wav", &talk(4));
-    let first = studio.restore(&[file.clone()], &[]);
-    let refused = studio.run_restore(&[file.clone()], &[]);
+    let first = studio.restore(std::slice::from_ref(&file), &[]);
+    let refused = studio.run_restore(std::slice::from_ref(&file), &[]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&refused.stdout).contains("--force"));
     let second = studio.restore(&[file], &["--force"]);
@@ -101,8 +101,8 @@ fn an_interrupted_run_leaves_no_work_and_no_child_behind() {
 }
 
 fn names(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).unwrap();
-    entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+    let entries = std::fs::read_dir(folder).expect("the folder can be read");
+    entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
 }
 
 fn wait_for(mut done: impl FnMut() -> bool) {
