@@ -171,7 +171,9 @@ function show(state) {
   if (state.failure) fail(`${state.failure.message}. ${state.failure.advice}`.replace(/\.\. /, ". "));
 
   if (state.playable || state.files.length) loadRestored();
-  else if (running) note("The first seconds can be heard in a moment, while the rest is still being restored.");
+  else if (running && state.streams) {
+    note("The first seconds can be heard in a moment, while the rest is still being restored.");
+  } else if (running) note("The recording can be heard once all of it is restored.");
   if (restoredIsLoaded && running) note("You can listen already; the rest follows.");
   if (restoredIsLoaded && ENDED.includes(state.state)) note("");
 

@@ -246,7 +246,9 @@ pub struct PlayStateView {
     pub audio_seconds: Option<f64>,
     /// Length of what can be played.
     pub published_seconds: f64,
-    /// Whether something can be played by its playlist.
+    /// Whether the job makes a playlist.
+    pub streams: bool,
+    /// Whether something can be played by it already.
     pub playable: bool,
     /// Why it failed.
     pub failure: Option<FailureView>,
@@ -259,6 +261,7 @@ impl PlayStateView {
     pub fn of(job: JobView, outcome: Option<&JobOutcome>) -> Self {
         Self {
             name: job.name,
+            streams: job.outputs.contains(&OutputKind::Hls),
             playable: job.published_seconds > 0.0,
             // That of an attempt which is followed by another one is no listener's business.
             failure: job.failure.filter(|_| matches!(job.state.as_str(), "failed" | "quarantined")),

@@ -6,6 +6,8 @@
 mod build_edge;
 mod fingerprint;
 mod tools;
+#[cfg(test)]
+mod wrangler_config;
 
 use anyhow::{Result, bail};
 use build_edge::Options;
