@@ -33,6 +33,59 @@ pub fn decode(file: &Path, rate: u32) -> Vec<f32> {
     bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
 }
 
+/// A recording as FLAC of 16 bit: a long WAV is larger than one upload may be.
+///
+/// # Panics
+/// As [`ffmpeg`].
+pub fn to_flac(file: &Path) -> Vec<u8> {
+    let path = file.to_str().expect("tests name their files in UTF-8");
+    ffmpeg(&["-i", path, "-c:a", "flac", "-sample_fmt", "s16", "-f", "flac", "-"])
+}
+
+/// An HLS stream of real audio: AAC in fragmented MP4.
+#[derive(Debug)]
+pub struct HlsStream {
+    /// The init segment.
+    pub init: Vec<u8>,
+    /// Bytes and length in milliseconds of every segment.
+    pub segments: Vec<(Vec<u8>, u64)>,
+}
+
+/// A tone of so many seconds, in segments of two seconds.
+///
+/// # Panics
+/// As [`ffmpeg`].
+pub fn hls_tone(seconds: u32) -> HlsStream {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let tone = format!("sine=frequency=440:sample_rate=48000:duration={seconds}");
+    ffmpeg(
+        &[
+            &["-f", "lavfi", "-i", &tone, "-c:a", "aac", "-b:a", "96k", "-f", "hls", "-hls_time", "2"][..],
+            &[
+                "-hls_playlist_type",
+                "event",
+                "-hls_segment_type",
+                "fmp4",
+                "-hls_fmp4_init_filename",
+                "init.mp4",
+            ],
+            &["-hls_segment_filename", &path("seg-%05d.m4s"), &path("index.m3u8")],
+        ]
+        .concat(),
+    );
+    let read = |name: &str| std::fs::read(folder.path().join(name)).expect("ffmpeg wrote it");
+    let playlist = String::from_utf8(read("index.m3u8")).expect("a playlist is text");
+    let lengths =
+        playlist.lines().filter_map(|line| line.strip_prefix("#EXTINF:")?.split(',').next()?.parse().ok());
+    let names = playlist.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let segments = names
+        .zip(lengths)
+        .map(|(name, seconds): (&str, f64)| (read(name), (seconds * 1000.0).round() as u64))
+        .collect();
+    HlsStream { init: read("init.mp4"), segments }
+}
+
 /// Root mean square in dB of full scale.
 pub fn level_db(samples: &[f32]) -> f64 {
     let sum: f64 = samples.iter().map(|s| f64::from(*s).powi(2)).sum();

@@ -5,6 +5,7 @@
 //! Whatever goes wrong in a helper ends the test with a message that says what was expected.
 
 mod api;
+mod browser;
 mod command;
 mod installation;
 mod keys;
@@ -19,6 +20,7 @@ mod workerd;
 mod workerd_config;
 
 pub use api::{Answer, Api, Upload};
+pub use browser::{Browser, PlayerState};
 pub use command::{CommandResult, RunningCommand, start_minifleet, start_restore};
 pub use installation::{Installation, repository};
 pub use keys::{Key, Keys};
