@@ -5,6 +5,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 
 use super::error::{EncodeError, FileError, JobError};
+use super::probe::AudioTrack;
 use super::program::RunningProgram;
 use super::timeline::TimelineReader;
 use super::timing::AttemptClock;
@@ -14,24 +15,16 @@ use crate::inference::SAMPLE_RATE;
 const CHUNK_FRAMES: u64 = SAMPLE_RATE as u64 / 2;
 
 /// ffmpeg's arguments for a timeline on its standard input. Nothing is left to be guessed, so nothing is waited for.
-pub fn pcm_input(channels: usize) -> Vec<String> {
-    let channels = channels.to_string();
+pub fn pcm_input(track: &AudioTrack) -> Vec<String> {
+    let channels = track.channels.to_string();
     let rate = SAMPLE_RATE.to_string();
-    let arguments = [
-        "-probesize",
-        "32",
-        "-analyzeduration",
-        "0",
-        "-f",
-        "f32le",
-        "-ar",
-        &rate,
-        "-ac",
-        &channels,
-        "-i",
-        "pipe:0",
-    ];
-    arguments.map(str::to_owned).to_vec()
+    let format = ["-probesize", "32", "-analyzeduration", "0", "-f", "f32le", "-ar", &rate, "-ac", &channels];
+    let mut arguments = format.map(str::to_owned).to_vec();
+    if let Some(layout) = &track.layout {
+        arguments.extend(["-channel_layout".to_owned(), layout.clone()]);
+    }
+    arguments.extend(["-i".to_owned(), "pipe:0".to_owned()]);
+    arguments
 }
 
 /// Feeds a whole timeline and closes the input. Gives the time of the first chunk.

@@ -5,7 +5,8 @@ use std::path::Path;
 use shared_protocol::{OutputKind, PhaseTiming};
 
 use super::encoder::{feed, finish, pcm_input};
-use super::error::{EncodeError, JobError};
+use super::error::{EncodeError, FileError, JobError};
+use super::probe::AudioTrack;
 use super::program::MediaPrograms;
 use super::timeline::TimelineReader;
 use super::timing::AttemptClock;
@@ -74,14 +75,16 @@ pub async fn encode(
     programs: &MediaPrograms,
     folder: &Path,
     mut restored: TimelineReader,
-    channels: usize,
+    track: &AudioTrack,
     files: &[FinalFile],
     clock: AttemptClock,
 ) -> Result<Option<PhaseTiming>, JobError> {
     if files.is_empty() {
         return Ok(None);
     }
-    let mut invocation = programs.ffmpeg(folder, "files.log").args(["-y"]).args(pcm_input(channels));
+    // Not before there is something to do: starting it would cost the first segment time.
+    restored.begun().await.map_err(FileError::doing("read the restored audio"))?;
+    let mut invocation = programs.ffmpeg(folder, "files.log").args(["-y"]).args(pcm_input(track));
     for file in files {
         invocation = invocation
             .args(["-map", "0:a", "-map_metadata", "-1", "-fflags", "+bitexact", "-flags:a", "+bitexact"])

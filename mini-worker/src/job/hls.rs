@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use super::encoder::{feed, finish, pcm_input};
 use super::error::{EncodeError, FileError, JobError};
 use super::fmp4::{Fmp4Cutter, Part};
+use super::probe::AudioTrack;
 use super::program::MediaPrograms;
 use super::timeline::TimelineReader;
 use super::timing::AttemptClock;
@@ -53,12 +54,12 @@ pub async fn encode_if(
     programs: &MediaPrograms,
     folder: &Path,
     restored: TimelineReader,
-    channels: usize,
+    track: &AudioTrack,
     objects: mpsc::Sender<HlsObject>,
     clock: AttemptClock,
 ) -> Result<Option<PhaseTiming>, JobError> {
     match wanted {
-        true => encode(programs, folder, restored, channels, objects, clock).await.map(Some),
+        true => encode(programs, folder, restored, track, objects, clock).await.map(Some),
         false => Ok(None),
     }
 }
@@ -71,15 +72,14 @@ async fn encode(
     programs: &MediaPrograms,
     folder: &Path,
     mut restored: TimelineReader,
-    channels: usize,
+    track: &AudioTrack,
     objects: mpsc::Sender<HlsObject>,
     clock: AttemptClock,
 ) -> Result<PhaseTiming, JobError> {
-    let stereo_or_mono = channels.min(2);
-    let (channel_count, bit_rate) = if stereo_or_mono == 1 { ("1", "128k") } else { ("2", "192k") };
+    let (channel_count, bit_rate) = if track.channels == 1 { ("1", "128k") } else { ("2", "192k") };
     let mut program = programs
         .ffmpeg(folder, "hls.log")
-        .args(pcm_input(channels))
+        .args(pcm_input(track))
         .args(["-map_metadata", "-1", "-fflags", "+bitexact", "-flags:a", "+bitexact"])
         .args(["-c:a", "aac", "-b:a", bit_rate, "-ac", channel_count])
         .args(["-f", "mp4", "-movflags", "+empty_moov+default_base_moof+delay_moov"])

@@ -116,8 +116,8 @@ pub async fn run(
     let (decoded, model, hls_encoding, file_encoding, hls) = try_join!(
         Box::pin(decode::decode(programs, folder, &track, limit, decoded_end, clock, reporter)),
         Box::pin(restore::restore(session, to_restore, restored_end, channels, clock, reporter)),
-        Box::pin(hls::encode_if(has_hls, programs, folder, to_hls, channels, objects, clock)),
-        Box::pin(final_files::encode(programs, folder, to_files, channels, &files, clock)),
+        Box::pin(hls::encode_if(has_hls, programs, folder, to_hls, &track, objects, clock)),
+        Box::pin(final_files::encode(programs, folder, to_files, &track, &files, clock)),
         Box::pin(publish::publish_hls(&job.destination, to_publish, clock, reporter)),
     )?;
     let published =

@@ -95,6 +95,18 @@ impl Timeline {
 }
 
 impl TimelineReader {
+    /// Waits until there is something to read, or the timeline has ended.
+    ///
+    /// # Errors
+    /// When its writer went away without an end.
+    pub async fn begun(&mut self) -> io::Result<()> {
+        self.extent
+            .wait_for(|extent| extent.ended || extent.frames > 0)
+            .await
+            .map(|_| ())
+            .map_err(writer_gone)
+    }
+
     /// The next frames: at least `least` unless the timeline ends before, at most `most`. Waits for them. None at the end.
     ///
     /// # Errors
@@ -105,7 +117,7 @@ impl TimelineReader {
             .extent
             .wait_for(|extent| extent.ended || extent.frames >= position + least)
             .await
-            .map_err(|_| io::Error::new(io::ErrorKind::UnexpectedEof, "the stage before has stopped"))?;
+            .map_err(writer_gone)?;
         let frames = (extent.frames - position).min(most);
         if frames == 0 {
             return Ok(None);
@@ -115,6 +127,10 @@ impl TimelineReader {
         self.position += frames;
         Ok(Some(bytes))
     }
+}
+
+fn writer_gone(_: watch::error::RecvError) -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the stage before has stopped")
 }
 
 /// Interleaved bytes as one `Vec` per channel.

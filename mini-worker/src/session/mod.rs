@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shared_protocol::{
-    BootId, FailureCode, Hello, JobFailure, PROTOCOL_VERSION, Sampler, SamplerSpeed, TimestampMs,
+    BootId, DurationMs, FailureCode, Hello, JobFailure, PROTOCOL_VERSION, Sampler, SamplerSpeed, TimestampMs,
     WorkerMessage, encode_batch,
 };
 use tokio::sync::mpsc;
@@ -42,6 +42,9 @@ const MAX_WAITING_EVENTS: usize = 256;
 /// after the next start.
 const LAST_ACKNOWLEDGEMENT: Duration = Duration::from_secs(5);
 
+/// A scheduler is away for seconds at every deploy; somebody wants to look when it takes longer than this.
+const WORRYING_ABSENCE: DurationMs = DurationMs(30_000);
+
 /// Something that happened outside of the loop.
 #[derive(Debug)]
 enum Event {
@@ -58,7 +61,8 @@ struct Member {
     link: Option<Link>,
     /// Counts the connections: what an earlier one still reports is not heard.
     epoch: u64,
-    last_reason: String,
+    lost_since: Option<TimestampMs>,
+    warned: bool,
 }
 
 /// The running worker.
@@ -293,7 +297,8 @@ impl Member {
             journal,
             link: None,
             epoch: 0,
-            last_reason: String::new(),
+            lost_since: None,
+            warned: false,
         })
     }
 
@@ -326,12 +331,15 @@ impl Member {
     }
 
     fn lose_link(&mut self, now: TimestampMs, reason: String) {
-        // The same reason over and over, while a scheduler is away, is told once.
-        if reason == self.last_reason {
-            tracing::debug!(environment = %self.environment.name, %reason, "not connected");
+        let lost_since = *self.lost_since.get_or_insert(now);
+        let environment = self.environment.name.as_str();
+        if !self.warned && lost_since + WORRYING_ABSENCE <= now {
+            self.warned = true;
+            tracing::warn!(environment, %reason, "not connected for a while; trying again until it works");
+        } else if lost_since == now {
+            tracing::info!(environment, %reason, "not connected; trying again until it works");
         } else {
-            tracing::warn!(environment = %self.environment.name, %reason, "not connected; trying again until it works");
-            self.last_reason = reason;
+            tracing::debug!(environment, %reason, "not connected");
         }
         self.disconnect();
         self.session.handle(now, Input::LinkClosed);
@@ -349,7 +357,8 @@ impl Member {
         let environment = self.environment.name.as_str();
         match note {
             Note::Connected { environment: theirs } => {
-                self.last_reason.clear();
+                self.lost_since = None;
+                self.warned = false;
                 tracing::info!(environment, theirs, "connected");
             }
             Note::Silent => tracing::warn!(environment, "the scheduler has gone silent"),

@@ -1,6 +1,11 @@
-//! The whole pipeline, driven as a user does: `mini-worker restore` on recordings that ffmpeg makes. Needs ffmpeg and the
+//! The whole program, driven from outside: `mini-worker restore` on recordings that ffmpeg makes, and `mini-worker run`
+//! with a scheduler that the test plays. Needs ffmpeg and the
 //! model (`cargo run -p mini-worker -- models fetch`).
 
+#![allow(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
+
 mod bad_recordings;
+mod fleet;
+mod played_edge;
 mod results;
 mod studio;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::studio::{Studio, decoded};
 
 /// Speech-like: a tone that comes and goes, with noise.
-fn talk(seconds: u32) -> String {
+pub fn talk(seconds: u32) -> String {
     format!(
         "-f lavfi -i sine=frequency=220:duration={seconds} -f lavfi -i anoisesrc=amplitude=0.02:duration={seconds}:seed=1 \
          -filter_complex [0]tremolo=f=3:d=0.9[t];[t][1]amix=normalize=0 -ar 44100 -ac 1"

@@ -1,0 +1,228 @@
+//! An edge played by the test: takes objects by HTTP, speaks the worker protocol by hand, and fails when told to.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use shared_protocol::{
+    Ack, Assign, Attempt, Cancel, CancelReason, DurationMs, JobId, MessageId, OutputKind, PROTOCOL_VERSION,
+    Sampler, SchedulerMessage, Source, UploadId, Welcome, WorkerMessage, decode_frame, encode,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+
+/// Longest wait for anything that the worker has to do.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the HTTP side does to every so many requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing.
+    None,
+    /// Every third PUT is answered with 503.
+    Busy,
+    /// Every third connection is closed without an answer.
+    HangUp,
+}
+
+#[derive(Debug)]
+struct Shelf {
+    upload: Vec<u8>,
+    objects: BTreeMap<String, Vec<u8>>,
+    fault: Fault,
+    requests: u32,
+}
+
+/// The edge.
+pub struct PlayedEdge {
+    /// Where it listens.
+    pub address: SocketAddr,
+    shelf: Arc<Mutex<Shelf>>,
+    links: mpsc::Receiver<TcpStream>,
+}
+
+impl PlayedEdge {
+    /// Starts it with the bytes of the only upload.
+    pub async fn start(upload: Vec<u8>, fault: Fault) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let shelf = Arc::new(Mutex::new(Shelf { upload, objects: BTreeMap::new(), fault, requests: 0 }));
+        let (sender, links) = mpsc::channel(8);
+        let serving = Arc::clone(&shelf);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (shelf, sender) = (Arc::clone(&serving), sender.clone());
+                tokio::spawn(async move {
+                    let mut start = [0; 64];
+                    let seen = stream.peek(&mut start).await.unwrap_or(0);
+                    if start[..seen].starts_with(b"GET /v1/worker/connect") {
+                        sender.send(stream).await.unwrap_or_default();
+                    } else {
+                        serve(stream, &shelf).await;
+                    }
+                });
+            }
+        });
+        Self { address, shelf, links }
+    }
+
+    /// The worker's next connection, with its `hello` answered and everything up to its `ready` read.
+    pub async fn next_link(&mut self) -> (PlayedLink, Vec<WorkerMessage>) {
+        let stream =
+            tokio::time::timeout(PATIENCE, self.links.recv()).await.expect("the worker connects").unwrap();
+        let socket = tokio_tungstenite::accept_async(stream).await.expect("a WebSocket");
+        let mut link = PlayedLink { socket, waiting: Vec::new() };
+        assert!(matches!(link.next().await, WorkerMessage::Hello(_)), "hello comes first");
+        link.send(&SchedulerMessage::Welcome(Welcome {
+            protocol: PROTOCOL_VERSION,
+            environment: "test".into(),
+            capabilities: vec![],
+            ping_interval_ms: DurationMs(1_000),
+        }))
+        .await;
+        let mut before_ready = Vec::new();
+        loop {
+            match link.next().await {
+                WorkerMessage::Ready(_) => return (link, before_ready),
+                message => before_ready.push(message),
+            }
+        }
+    }
+
+    /// The names of the stored objects.
+    pub fn stored(&self) -> Vec<String> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner).objects.keys().cloned().collect()
+    }
+
+    /// The offer of an attempt at the upload.
+    pub fn offer(&self, attempt: u32) -> SchedulerMessage {
+        let size = self.shelf.lock().unwrap_or_else(PoisonError::into_inner).upload.len() as u64;
+        SchedulerMessage::Assign(Assign {
+            job_id: job_id(),
+            attempt: Attempt(attempt),
+            sampler: Sampler::Flash,
+            outputs: vec![OutputKind::Hls, OutputKind::Flac],
+            source: Source { upload_id: UploadId::new("upl_1").unwrap(), name: "talk.wav".into(), size },
+            ticket: "ticket".into(),
+        })
+    }
+}
+
+/// The only job.
+pub fn job_id() -> JobId {
+    JobId::new("job_1").unwrap()
+}
+
+/// The cancel of an attempt.
+pub fn cancel(attempt: u32) -> SchedulerMessage {
+    SchedulerMessage::Cancel(Cancel {
+        job_id: job_id(),
+        attempt: Attempt(attempt),
+        reason: CancelReason::Requested,
+    })
+}
+
+/// One connection of the worker. Dropping it cuts it without a goodbye.
+pub struct PlayedLink {
+    socket: WebSocketStream<TcpStream>,
+    waiting: Vec<WorkerMessage>,
+}
+
+impl PlayedLink {
+    /// Sends a message.
+    pub async fn send(&mut self, message: &SchedulerMessage) {
+        self.socket.send(Message::text(encode(message))).await.expect("the worker listens");
+    }
+
+    /// Acknowledges a terminal message.
+    pub async fn acknowledge(&mut self, message_id: &MessageId) {
+        self.send(&SchedulerMessage::Ack(Ack { message_id: message_id.clone() })).await;
+    }
+
+    /// The next message but pings, which are answered.
+    pub async fn next(&mut self) -> WorkerMessage {
+        tokio::time::timeout(PATIENCE, self.read()).await.expect("the worker says something")
+    }
+
+    /// The next message that `wanted` is true for.
+    pub async fn find(&mut self, wanted: impl Fn(&WorkerMessage) -> bool) -> WorkerMessage {
+        let finding = async {
+            loop {
+                let message = self.read().await;
+                if wanted(&message) {
+                    return message;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, finding).await.expect("the worker says what is waited for")
+    }
+
+    async fn read(&mut self) -> WorkerMessage {
+        loop {
+            if !self.waiting.is_empty() {
+                return self.waiting.remove(0);
+            }
+            let Some(Ok(frame)) = self.socket.next().await else {
+                panic!("the worker closed the connection")
+            };
+            let Message::Text(text) = frame else { continue };
+            for message in decode_frame::<WorkerMessage>(text.as_str()) {
+                match message.expect("the worker's messages can be read") {
+                    WorkerMessage::Ping(ping) => {
+                        let pong = shared_protocol::Pong { sequence: ping.sequence };
+                        self.send(&SchedulerMessage::Pong(pong)).await;
+                    }
+                    message => self.waiting.push(message),
+                }
+            }
+        }
+    }
+}
+
+/// One connection of HTTP/1.1, request after request.
+async fn serve(stream: TcpStream, shelf: &Mutex<Shelf>) {
+    let mut stream = BufReader::new(stream);
+    while let Some((method, path, body)) = read_request(&mut stream).await {
+        let (status, answer) = {
+            let mut shelf = shelf.lock().unwrap_or_else(PoisonError::into_inner);
+            shelf.requests += 1;
+            let struck = shelf.requests.is_multiple_of(3);
+            match (shelf.fault, method.as_str()) {
+                (Fault::HangUp, _) if struck => return,
+                (Fault::Busy, "PUT") if struck => ("503 Service Unavailable", Vec::new()),
+                (_, "PUT") => {
+                    shelf.objects.insert(path, body);
+                    ("201 Created", Vec::new())
+                }
+                (_, _) => ("200 OK", shelf.upload.clone()),
+            }
+        };
+        let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n", answer.len());
+        let sent = stream.write_all(&[head.as_bytes(), &answer].concat()).await;
+        if sent.is_err() || stream.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn read_request(stream: &mut BufReader<TcpStream>) -> Option<(String, String, Vec<u8>)> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.ok()?);
+    }
+    let head = String::from_utf8(head).ok()?;
+    let mut words = head.split_whitespace();
+    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+    });
+    let mut body = vec![0; length.unwrap_or(0)];
+    stream.read_exact(&mut body).await.ok()?;
+    Some((method, path, body))
+}
