@@ -5,20 +5,29 @@
 //! Whatever goes wrong in a helper ends the test with a message that says what was expected.
 
 mod api;
+mod browser;
+mod command;
 mod installation;
 mod keys;
+pub mod media;
+mod programs;
 mod raw_http;
 mod scripted_worker;
 mod waiting;
 mod wall_clock;
+mod worker_process;
 mod workerd;
 mod workerd_config;
 
 pub use api::{Answer, Api, Upload};
+pub use browser::{Browser, PlayerState};
+pub use command::{CommandResult, RunningCommand, start_minifleet, start_restore};
 pub use installation::{Installation, repository};
 pub use keys::{Key, Keys};
+pub use programs::{home, program};
 pub use raw_http::raw_request;
 pub use scripted_worker::{Closed, ScriptedWorker};
 pub use waiting::{PATIENCE, until};
+pub use worker_process::WorkerProcess;
 pub use workerd::{Edge, EdgeOptions};
 pub use workerd_config::WorkerdConfig;

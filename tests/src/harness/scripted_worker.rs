@@ -15,7 +15,7 @@ use shared_protocol::{
 };
 use tungstenite::{Message, WebSocket, client::IntoClientRequest, protocol::frame::coding::CloseCode};
 
-use super::{Answer, Api, Edge, Key, Keys, PATIENCE, keys::hex};
+use super::{Answer, Api, Edge, Key, Keys, PATIENCE, keys::hex, media::HlsStream};
 
 /// How a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -411,6 +411,19 @@ impl ScriptedWorker {
         self.put_object(assign, &format!("hls/seg-{sequence:05}.m4s"), "video/mp4", bytes.as_bytes())
             .expect(201);
         HlsSegment { sequence, duration_ms: DurationMs(4000), size: bytes.len() as u64 }
+    }
+
+    /// Stores an init segment and a segment that are audio, and describes the segment.
+    ///
+    /// # Panics
+    /// They are refused.
+    pub fn put_real_segment(&self, assign: &Assign, stream: &HlsStream, sequence: u32) -> HlsSegment {
+        if sequence == 0 {
+            self.put_object(assign, "hls/init.mp4", "video/mp4", &stream.init).expect(201);
+        }
+        let (bytes, duration_ms) = &stream.segments[sequence as usize];
+        self.put_object(assign, &format!("hls/seg-{sequence:05}.m4s"), "video/mp4", bytes).expect(201);
+        HlsSegment { sequence, duration_ms: DurationMs(*duration_ms), size: bytes.len() as u64 }
     }
 
     /// Stores a final file and describes it.

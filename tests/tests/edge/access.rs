@@ -54,17 +54,23 @@ fn another_tenants_job_and_upload_are_not_there() {
     let edge = Edge::start();
     let job = edge.api(Keys::ACME).queue(&json!({}));
     let (id, upload) = (job["jobId"].as_str().unwrap(), job["uploadId"].as_str().unwrap());
+    let mut worker = ScriptedWorker::ready(&edge, "mini-1", 1);
+    let assign = worker.take_job();
+    worker.put_segment(&assign, 0);
+    edge.api(Keys::ACME).get(&format!("/v1/jobs/{id}/hls/1/init.mp4")).expect(200);
     let other = edge.api(Keys::OTHER);
     other.get(&format!("/v1/uploads/{upload}")).expect_problem(404, "upload_not_found");
     other.post("/v1/jobs", &json!({ "uploadId": upload })).expect_problem(404, "upload_not_found");
     for (method, path) in client_paths(id, upload) {
         if path.contains("/jobs/") {
             let body = (method == "POST").then_some(b"{}".as_slice());
-            other.call(method, &path, &[], body).expect_problem(404, "job_not_found");
+            // Segments are read without asking for the job: their bytes say whose they are.
+            let code = if path.contains("/hls/1/") { "file_not_found" } else { "job_not_found" };
+            other.call(method, &path, &[], body).expect_problem(404, code);
         }
     }
     assert_eq!(other.get("/v1/jobs").expect(200).json()["jobs"], json!([]));
-    assert_eq!(edge.api(Keys::ACME).job(id)["state"], "queued");
+    assert_eq!(edge.api(Keys::ACME).job(id)["state"], "running");
 }
 
 #[test]

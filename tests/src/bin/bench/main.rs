@@ -1,0 +1,76 @@
+//! Every measurement of the project. `scripts/bench` builds what is needed and runs this.
+//!
+//! A bench prints a table and, as the very last line, `NAME: figure (goal ...) met` or `missed`.
+
+mod first_audio;
+mod report;
+mod speed;
+
+use report::{Options, Report};
+use std::{path::PathBuf, process::ExitCode};
+
+/// One measurement.
+struct Bench {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&Options) -> Report,
+}
+
+const BENCHES: [Bench; 2] = [
+    Bench {
+        name: "first-audio",
+        about: "from the end of the upload to the first decoded audio and to the end, through the whole system",
+        run: first_audio::run,
+    },
+    Bench {
+        name: "speed",
+        about: "the model alone: real-time factor and memory, against the authors' own runtime",
+        run: speed::run,
+    },
+];
+
+const USAGE: &str = "usage: bench NAME [--quick] [--json FILE] | --list";
+
+fn main() -> ExitCode {
+    let mut name = None;
+    let mut options = Options { quick: false };
+    let mut json: Option<PathBuf> = None;
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--list" => {
+                for bench in &BENCHES {
+                    println!("{:<12} {}", bench.name, bench.about);
+                }
+                return ExitCode::SUCCESS;
+            }
+            "--quick" => options.quick = true,
+            "--json" => match arguments.next() {
+                Some(path) => json = Some(path.into()),
+                None => return wrong("--json needs a file"),
+            },
+            // Measured in a process of its own, so that its memory is its own.
+            speed::CHILD => return speed::child(&mut arguments),
+            other if name.is_none() && !other.starts_with('-') => name = Some(other.to_owned()),
+            other => return wrong(&format!("what is {other:?}?")),
+        }
+    }
+    let Some(name) = name else { return wrong("which bench?") };
+    let Some(bench) = BENCHES.iter().find(|bench| bench.name == name) else {
+        return wrong(&format!("there is no bench {name:?}; --list shows those that there are"));
+    };
+    let report = (bench.run)(&options);
+    if let Some(path) = json
+        && let Err(error) = std::fs::write(&path, report.to_json(bench.name, &options))
+    {
+        eprintln!("cannot write {}: {error}", path.display());
+        return ExitCode::FAILURE;
+    }
+    print!("{}", report.to_text(bench.name));
+    ExitCode::SUCCESS
+}
+
+fn wrong(what: &str) -> ExitCode {
+    eprintln!("{what}\n{USAGE}");
+    ExitCode::from(2)
+}

@@ -1,0 +1,104 @@
+//! What a bench found, as a table for people and as JSON for programs.
+
+use serde_json::{Value, json};
+
+/// How to measure.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Fewer and shorter runs: shows that it works, not how fast it is.
+    pub quick: bool,
+}
+
+/// What a bench found.
+#[derive(Debug)]
+pub struct Report {
+    /// Names of the columns.
+    pub columns: Vec<&'static str>,
+    /// The table.
+    pub rows: Vec<Vec<String>>,
+    /// Every single run.
+    pub runs: Vec<Value>,
+    /// The one number that the goal is about, with its unit.
+    pub figure: String,
+    /// The goal, in words.
+    pub goal: &'static str,
+    /// Whether it is reached.
+    pub met: bool,
+}
+
+impl Report {
+    /// The table, then the line with the figure.
+    pub fn to_text(&self, name: &str) -> String {
+        let header: Vec<String> = self.columns.iter().map(|column| (*column).to_owned()).collect();
+        let width_of = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.chain(header.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..header.len()).map(width_of).collect();
+        let mut text = String::new();
+        for row in std::iter::once(&header).chain(&self.rows) {
+            let cells = row.iter().zip(&widths).enumerate();
+            let line: Vec<String> = cells
+                .map(
+                    |(column, (cell, &width))| {
+                        if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+                    },
+                )
+                .collect();
+            text.push_str(line.join("  ").trim_end());
+            text.push('\n');
+        }
+        let verdict = if self.met { "met" } else { "missed" };
+        text.push_str(&format!("{name}: {} (goal {}) {verdict}\n", self.figure, self.goal));
+        text
+    }
+
+    /// Everything, every single run included.
+    pub fn to_json(&self, name: &str, options: &Options) -> String {
+        let document = json!({
+            "bench": name,
+            "version": env!("CARGO_PKG_VERSION"),
+            "quick": options.quick,
+            "machine": machine(),
+            "figure": self.figure,
+            "goal": self.goal,
+            "met": self.met,
+            "columns": self.columns,
+            "rows": self.rows,
+            "runs": self.runs,
+        });
+        format!("{document:#}\n")
+    }
+}
+
+/// What it was measured on.
+fn machine() -> Value {
+    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
+    json!({
+        "system": std::env::consts::OS,
+        "architecture": std::env::consts::ARCH,
+        "processor": model.trim_start_matches([' ', '\t', ':']),
+        "cores": std::thread::available_parallelism().map_or(0, usize::from),
+        "load": std::fs::read_to_string("/proc/loadavg").unwrap_or_default().trim(),
+    })
+}
+
+/// The middle one of some numbers; the lower of two middle ones.
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Bytes as MB.
+pub fn megabytes(bytes: u64) -> String {
+    format!("{:.0} MB", bytes as f64 / 1e6)
+}
+
+/// The most memory that this process ever had resident, in bytes; 0 where the system does not say.
+pub fn own_peak_memory_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()).unwrap_or(0) * 1024
+}
