@@ -224,8 +224,7 @@ fn write_stamp(folder: &Path) -> Result<(), RecordingsError> {
     for path in wav_files(folder)? {
         let size = std::fs::metadata(&path).map_err(disk(&path))?.len();
         let name = path.strip_prefix(folder).unwrap_or(&path).display();
-        // Writing to a String cannot fail.
-        let _ = writeln!(stamp, "{size} {name}");
+        writeln!(stamp, "{size} {name}").expect("writing to a String cannot fail");
     }
     let path = folder.join("made.txt");
     std::fs::write(&path, stamp).map_err(disk(&path))
