@@ -49,3 +49,19 @@ fn the_document_says_of_every_failure_code_whether_it_is_retried() {
         assert!(text.contains(&row), "docs/protocol.md has no row {row:?}");
     }
 }
+
+#[test]
+fn the_document_names_every_field_of_every_message() {
+    let text = std::fs::read_to_string(root().join("docs/protocol.md")).unwrap();
+    let schema = conformance::protocol_schema::document();
+    for (name, definition) in schema["$defs"].as_object().unwrap() {
+        for field in definition["properties"].as_object().into_iter().flatten().map(|(field, _)| field) {
+            // What is inside follow-ups and scores is left to the schema.
+            let left_to_the_schema = ["StemFile", "QualityScores"].contains(&name.as_str());
+            assert!(
+                left_to_the_schema || text.contains(&format!("`{field}`")),
+                "{name}.{field} is not in docs/protocol.md"
+            );
+        }
+    }
+}

@@ -41,8 +41,8 @@ fn worker_messages() -> Vec<(&'static str, WorkerMessage)> {
                 slots: 6,
                 samplers: vec![Sampler::Flash, Sampler::Pro],
                 engine: "onnx-cpu".into(),
-                labels: vec![],
-                priority: 0,
+                labels: vec!["gpu".into(), "studio-2".into()],
+                priority: -1,
             }),
         ),
         (
@@ -52,8 +52,15 @@ fn worker_messages() -> Vec<(&'static str, WorkerMessage)> {
                 job_ids: vec![RunningAttempt { job_id: job(), attempt: Attempt(2) }],
                 backlog_seconds: 12.5,
                 draining: false,
-                speeds: vec![],
-                link: None,
+                speeds: vec![
+                    SamplerSpeed { sampler: Sampler::Flash, audio_seconds_per_second: 34.5 },
+                    SamplerSpeed { sampler: Sampler::Pro, audio_seconds_per_second: 11.0 },
+                ],
+                link: Some(LinkReport {
+                    download_bytes_per_second: 48.0e6,
+                    upload_bytes_per_second: 4.75e6,
+                    request_seconds: 0.35,
+                }),
             }),
         ),
         (
