@@ -54,6 +54,7 @@ pub fn run(options: &Options) -> Report {
         let slowest = first_audio.iter().copied().fold(0.0, f64::max);
         worst = worst.max(median(&first_audio));
         let memory = worker.peak_memory_bytes().unwrap_or(0);
+        eprintln!("{length}: first audio after {first_audio:.2?} s");
         report.rows.push(vec![
             (*length).to_owned(),
             format!("{:.2} s", median(&first_audio)),
