@@ -1,0 +1,147 @@
+//! What comes in: new events, and dead letters that are to be sent once more.
+
+use shared_protocol::{JobId, TimestampMs};
+
+use super::event::{EndpointId, Event, EventKind};
+use super::row::{DeadLetter, DeadReason, Row, RowId};
+use super::{Effect, Outbox};
+
+impl Outbox {
+    /// Tells an event to every endpoint that wants it. The shell persists it together with the change of the job that it is
+    /// about, in one transaction.
+    pub fn publish(&mut self, now: TimestampMs, event: &Event) {
+        let ids: Vec<EndpointId> = [None, Some(event.tenant.clone())]
+            .iter()
+            .filter_map(|tenant| self.by_tenant.get(tenant))
+            .flatten()
+            .filter(|id| self.lanes.get(*id).is_some_and(|lane| lane.endpoint.wants(event)))
+            .cloned()
+            .collect();
+        if ids.is_empty() {
+            return;
+        }
+        let body = event.body();
+        for id in ids {
+            self.publish_to(now, &id, event, &body);
+        }
+        self.dispatch(now);
+    }
+
+    /// Sends dead letters once more, as if they had just been published, under their old ids. The shell reads them from the store,
+    /// by endpoint or by event, in bounded steps. Those of endpoints that are gone stay dead.
+    pub fn replay(&mut self, now: TimestampMs, dead: Vec<Row>) {
+        for row in dead {
+            if !self.lanes.contains_key(&row.endpoint) || self.rows.contains_key(&row.id) {
+                continue;
+            }
+            let row = Row { queued_at: now, due: now, attempts: 0, failure: None, dead: None, ..row };
+            self.effects.push_back(Effect::Save(Box::new(row.clone())));
+            self.append(now, row);
+        }
+        self.dispatch(now);
+    }
+
+    fn publish_to(&mut self, now: TimestampMs, endpoint: &EndpointId, event: &Event, body: &str) {
+        if event.kind == EventKind::Progress && self.coalesce(endpoint, event, body) {
+            return;
+        }
+        self.drop_overtaken(now, endpoint, &event.job_id, event.kind);
+        self.last_row += 1;
+        let row = Row {
+            id: RowId(self.last_row),
+            endpoint: endpoint.clone(),
+            event: event.id.clone(),
+            job_id: event.job_id.clone(),
+            kind: event.kind,
+            queued_at: now,
+            due: now,
+            attempts: 0,
+            failure: None,
+            dead: None,
+        };
+        self.effects.push_back(Effect::Insert { row: Box::new(row.clone()), body: body.to_owned() });
+        self.append(now, row);
+    }
+
+    /// Puts a row into its line, after making room for it.
+    fn append(&mut self, now: TimestampMs, row: Row) {
+        let (endpoint, job) = (row.endpoint.clone(), row.job_id.clone());
+        self.make_room(now, &endpoint);
+        // A replayed row stands before later ones of its job: the old head waits for it.
+        let head = self.lanes.get(&endpoint).and_then(|lane| lane.lines.get(&job)?.rows.first().copied());
+        if let Some(head) = head {
+            self.unplace(head);
+        }
+        self.enqueue(row);
+        self.place_head(now, &endpoint, &job);
+    }
+
+    /// Lets progress take the place of earlier progress that still waits, at the end of its job's line. The earlier one's failures
+    /// stay charged: a dead endpoint is not called with each new progress.
+    fn coalesce(&mut self, endpoint: &EndpointId, event: &Event, body: &str) -> bool {
+        let Some(lane) = self.lanes.get_mut(endpoint) else { return false };
+        let Some(line) = lane.lines.get(&event.job_id) else { return false };
+        let Some(last) = line.rows.last().filter(|last| !line.is_in_flight(**last)) else { return false };
+        let Some(row) = self.rows.get_mut(last).filter(|row| row.kind == EventKind::Progress) else {
+            return false;
+        };
+        row.event = event.id.clone();
+        lane.counters.coalesced += 1;
+        self.effects.push_back(Effect::Insert { row: Box::new(row.clone()), body: body.to_owned() });
+        true
+    }
+
+    /// Drops what a new event makes worthless: progress always, and at the job's end also phases. An end does not even wait
+    /// for the answer to one that is being sent.
+    fn drop_overtaken(&mut self, now: TimestampMs, endpoint: &EndpointId, job: &JobId, by: EventKind) {
+        if by == EventKind::Progress {
+            return;
+        }
+        let Some(line) = self.lanes.get(endpoint).and_then(|lane| lane.lines.get(job)) else { return };
+        let in_flight = line.in_flight;
+        let overtaken: Vec<RowId> = line
+            .rows
+            .iter()
+            .filter(|id| {
+                let Some(row) = self.rows.get(id) else { return false };
+                match by.is_terminal() {
+                    true => row.kind.is_passing(),
+                    false => row.kind == EventKind::Progress && !line.is_in_flight(**id),
+                }
+            })
+            .copied()
+            .collect();
+        for id in overtaken {
+            if let Some((_, delivery)) = in_flight.filter(|(sent, _)| *sent == id) {
+                self.cut_off(delivery);
+            }
+            if self.dequeue(id).is_some() {
+                self.effects.push_back(Effect::Delete(id));
+            }
+            if let Some(lane) = self.lanes.get_mut(endpoint) {
+                lane.counters.overtaken += 1;
+            }
+        }
+        self.place_head(now, endpoint, job);
+    }
+
+    /// Gives up the oldest row that can be spared while a lane is full. Those that end a job are given up last.
+    fn make_room(&mut self, now: TimestampMs, endpoint: &EndpointId) {
+        while let Some(lane) = self.lanes.get_mut(endpoint)
+            && lane.len() >= self.config.max_waiting_per_endpoint.max(1)
+            && let Some((_, oldest)) = lane.spare.first().copied()
+        {
+            lane.counters.overflowed += 1;
+            self.give_up(now, oldest, DeadReason::Overflow);
+        }
+    }
+
+    /// Makes a row that is not being sent a dead letter, and lets its line go on.
+    pub(super) fn give_up(&mut self, now: TimestampMs, id: RowId, reason: DeadReason) {
+        let Some(mut row) = self.dequeue(id) else { return };
+        row.dead = Some(DeadLetter { at: now, reason });
+        let (endpoint, job) = (row.endpoint.clone(), row.job_id.clone());
+        self.effects.push_back(Effect::Save(Box::new(row)));
+        self.place_head(now, &endpoint, &job);
+    }
+}
