@@ -11,6 +11,9 @@ use super::{
     Timer,
 };
 
+/// Characters that are kept of what the platform says about a failed connection.
+const MAX_DETAIL_LENGTH: usize = 200;
+
 impl Outbox {
     /// Handles what came of an attempt. One that is not waited for any more changes nothing: its event is tried again anyway, or
     /// was overtaken.
@@ -28,6 +31,7 @@ impl Outbox {
             }
             DeliveryOutcome::TimedOut => self.failed(now, &sent, DeliveryFailure::TimedOut),
             DeliveryOutcome::NotConnected { detail } => {
+                let detail = detail.chars().take(MAX_DETAIL_LENGTH).collect();
                 self.failed(now, &sent, DeliveryFailure::NotConnected { detail });
             }
         }

@@ -9,7 +9,8 @@
 //! - In order for one job at one endpoint: the next event is not sent before the previous one was acknowledged,
 //!   given up or overtaken. Different jobs and different endpoints do not wait for each other.
 //! - Progress waits for nothing and nothing waits for it: later progress takes its place, any other event drops it, and
-//!   the end of a job also drops phases and cuts off whichever of these is just being sent.
+//!   the end of a job also drops phases and cuts off whichever of these is just being sent. A backend that still works
+//!   on a request that was cut off tells by the `timestamp` in the body that it is older.
 //! - Endpoints take turns at [`MAX_IN_FLIGHT`] connections. Those that did not answer last time get one connection each
 //!   and [`MAX_IN_FLIGHT_UNRESPONSIVE`] together, so that they cannot use up all.
 

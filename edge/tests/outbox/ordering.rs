@@ -141,6 +141,17 @@ fn a_dead_endpoint_is_not_called_with_each_new_progress() {
 }
 
 #[test]
+fn progress_that_failed_gives_way_to_later_progress_which_takes_over_its_pause() {
+    let mut rig = Rig::new(&["a"]);
+    rig.publish(1, Progress);
+    let later = rig.publish(1, Progress);
+    rig.answer("a", status(500));
+    assert_eq!((rig.under_way(), rig.rows.len()), (vec![], 1));
+    rig.next_deadline();
+    assert_eq!((rig.sent[0].event.as_str(), rig.sent[0].attempt), (later.as_str(), 2));
+}
+
+#[test]
 fn two_jobs_at_one_endpoint_do_not_wait_for_each_other() {
     let mut rig = Rig::new(&["a"]);
     rig.publish(1, Started);
