@@ -10,6 +10,7 @@ pub mod models_command;
 mod random;
 pub mod restore_command;
 pub mod run_command;
+pub mod scorer;
 pub mod session;
 pub mod shutdown;
 pub mod slots;

@@ -4,4 +4,5 @@
 pub mod harness;
 pub mod measures;
 pub mod protocol_schema;
+pub mod quality;
 pub mod recordings;

@@ -5,7 +5,7 @@ mod features;
 mod network;
 pub mod parameters;
 mod protobuf;
-mod runtime;
+pub(crate) mod runtime;
 mod spectrum;
 mod stateful;
 
