@@ -3,6 +3,7 @@
 //! A bench prints a table and, as the very last line, `NAME: figure (goal ...) met` or `missed`.
 
 mod first_audio;
+mod quality;
 mod report;
 mod speed;
 
@@ -16,7 +17,7 @@ struct Bench {
     run: fn(&Options) -> Report,
 }
 
-const BENCHES: [Bench; 2] = [
+const BENCHES: [Bench; 3] = [
     Bench {
         name: "first-audio",
         about: "from the end of the upload to the first decoded audio and to the end, through the whole system",
@@ -26,6 +27,11 @@ const BENCHES: [Bench; 2] = [
         name: "speed",
         about: "the model alone: real-time factor and memory, against the authors' own runtime",
         run: speed::run,
+    },
+    Bench {
+        name: "quality",
+        about: "how recordings of real speech in noise sound before and after restoring",
+        run: quality::run,
     },
 ];
 
