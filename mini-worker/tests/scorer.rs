@@ -1,5 +1,5 @@
 //! The scorer gives the figures of its authors' reference program. Needs ffmpeg and the model
-//! (`mini-worker models fetch --with scorer`).
+//! (`mini-worker models fetch`).
 
 use mini_worker::scorer::{ScoreError, Scorer, Scores};
 use mini_worker::storage::{Bundle, Home, bundle};
