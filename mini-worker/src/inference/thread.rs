@@ -207,6 +207,8 @@ impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
             self.sessions.insert(session, opened);
             self.opened += 1;
         }
+        // Whoever hears the answer finds its work in the backlog.
+        self.publish();
         if reply.send(answer).is_err() {
             self.sessions.remove(&session);
         }
@@ -234,6 +236,7 @@ impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
             } else {
                 let result = self.restore(work, channels, asked, &mut session);
                 self.sessions.insert(id, session);
+                self.publish();
                 answer(reply, result);
             }
         }
