@@ -6,3 +6,4 @@ pub mod measures;
 pub mod protocol_schema;
 pub mod quality;
 pub mod recordings;
+pub mod sim;

@@ -1,0 +1,91 @@
+//! A worker that fails job after job is benched, and reported. Faults of recordings and jobs that are handed back bench nobody.
+
+use std::collections::BTreeMap;
+
+use edge::scheduler::{FAILURES_IN_A_ROW, Job};
+use shared_protocol::{FailureCode, JobId, TimestampMs, WorkerId, WorkerMessage};
+
+use super::{Check, Command, Fact, Moment, Verdict};
+
+/// See the module.
+#[derive(Default)]
+pub struct Breaker {
+    /// Failures in a row since the scheduler began to count: it counts in its memory.
+    failures: BTreeMap<(usize, WorkerId), u32>,
+    holders: BTreeMap<(usize, JobId), Job>,
+    due: Option<(usize, WorkerId)>,
+    /// Benches that operators asked for.
+    asked: BTreeMap<(usize, WorkerId), u32>,
+    benched: BTreeMap<(usize, WorkerId), Option<TimestampMs>>,
+    handled: std::collections::BTreeSet<(usize, shared_protocol::MessageId)>,
+}
+
+impl Check for Breaker {
+    fn name(&self) -> &'static str {
+        "breaker"
+    }
+
+    fn see(&mut self, _moment: Moment, fact: &Fact<'_>) -> Verdict {
+        match fact {
+            Fact::Saved { env, after, .. } => {
+                self.holders.insert((*env, after.id.clone()), (*after).clone());
+            }
+            // The count does not outlive the scheduler's memory, nor a restart of the worker.
+            Fact::Restored { env, .. } | Fact::TurnFailed { env } => self.failures.retain(|(e, _), _| e != env),
+            Fact::Heard { env, worker, message, .. } => {
+                let key = (*env, (*worker).clone());
+                match message {
+                    WorkerMessage::Hello(_) => {
+                        // A restart begins anew; a reconnect may go on counting. Either is fine here.
+                        self.failures.remove(&key);
+                    }
+                    WorkerMessage::Complete(c) if self.handled.insert((*env, c.message_id.clone())) => {
+                        self.failures.remove(&key);
+                    }
+                    WorkerMessage::Failed(failed) if self.handled.insert((*env, failed.message_id.clone())) => {
+                        let held = self.holders.get(&(*env, failed.job_id.clone()));
+                        let held = held.is_some_and(|job| job.is_held(worker, failed.attempt));
+                        let code = failed.failure.code;
+                        if held && code.retryable() && code != FailureCode::WorkerStopping {
+                            let count = self.failures.entry(key.clone()).or_insert(0);
+                            *count += 1;
+                            if *count >= FAILURES_IN_A_ROW {
+                                self.failures.remove(&key);
+                                self.due = Some(key);
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            Fact::Commanding { env, command: Command::Bench(worker, _) | Command::Unbench(worker) } => {
+                *self.asked.entry((*env, worker.clone())).or_insert(0) += 1;
+            }
+            Fact::ControlSaved { env, worker, control } => {
+                let key = (*env, (*worker).clone());
+                let until = control.and_then(|control| control.benched_until);
+                let earlier = self.benched.insert(key.clone(), until).flatten();
+                let benched = until.is_some() && until != earlier;
+                if self.due.as_ref() == Some(&key) && benched {
+                    self.due = None;
+                } else if benched && !self.asked.contains_key(&key) && !self.may_have_counted(&key) {
+                    return Err(format!("{worker} is benched without having failed job after job"));
+                }
+            }
+            Fact::TurnEnded { env, .. } | Fact::Interrupted { env } => {
+                if let Some((_, worker)) = self.due.take_if(|(e, _)| e == env) {
+                    return Err(format!("{worker} failed {FAILURES_IN_A_ROW} jobs in a row and is not benched"));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Breaker {
+    /// After a reconnect the scheduler may have counted further than this check did.
+    fn may_have_counted(&self, key: &(usize, WorkerId)) -> bool {
+        self.failures.contains_key(key)
+    }
+}
