@@ -267,6 +267,11 @@ impl Scheduler {
 
     fn progress(&mut self, now: TimestampMs, worker: &WorkerId, progress: Progress) {
         let id = progress.job_id;
+        if self.jobs.get(&id).is_some_and(|job| job.is_held(worker, progress.attempt)) {
+            // Whoever reports progress runs it: its accept was lost with a turn that failed. No step when it runs already.
+            let step = Step::Run { worker: worker.clone() };
+            self.step(now, &id, progress.attempt, step, Reason::ListedByWorker);
+        }
         let Some(job) = self.jobs.get_mut(&id).filter(|job| job.is_running(worker, progress.attempt)) else {
             return;
         };

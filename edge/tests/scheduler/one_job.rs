@@ -79,6 +79,22 @@ fn a_lost_offer_returns_uncharged() {
 }
 
 #[test]
+fn whoever_reports_progress_runs_the_job_though_its_accept_was_lost() {
+    // The accept went down with a turn whose transaction failed.
+    let mut rig = Rig::new();
+    let job = rig.submit();
+    rig.hello(1, "mini-1");
+    rig.ready(1, 1, &[]);
+    rig.take_offers();
+    rig.progress(1, &job, 1, segments(0..2));
+    assert_eq!(rig.state(&job), "running");
+    assert_eq!(rig.rows[&job].playlist.len(), 2);
+    rig.pass(8_500);
+    rig.ping(1);
+    assert_eq!((rig.state(&job), rig.take_offers()), ("running", vec![]), "no second worker gets it");
+}
+
+#[test]
 fn a_failure_that_another_attempt_may_not_have_is_retried_with_a_pause_then_final() {
     let mut rig = Rig::new();
     let job = rig.submit();
