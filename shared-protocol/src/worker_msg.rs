@@ -15,7 +15,7 @@ pub enum WorkerMessage {
     /// First on every connection.
     #[serde(rename = "hello")]
     Hello(Hello),
-    /// How many more jobs can be taken, and what runs. After every `welcome`, and whenever the number of open slots changed.
+    /// How many more jobs can be taken, and what runs. After every `welcome`, when the open slots changed, and with every tenth ping.
     #[serde(rename = "ready")]
     Ready(Ready),
     /// A sign of life, with the backlog.

@@ -30,6 +30,13 @@ const STABLE_AFTER: DurationMs = DurationMs(10_000);
 /// After turning down a job that it cannot do, a worker waits so long before it offers its slots again.
 const UNSUPPORTED_PAUSE: DurationMs = DurationMs(1_000);
 
+/// Every so many pings a report goes along though nothing changed. A scheduler that lost a report, or what it had kept of
+/// one, would otherwise offer nothing for ever and count on jobs that no longer run: this bounds it to half a minute.
+const PINGS_PER_REPORT: u32 = 10;
+
+/// The code of a scheduler that takes this connection for one without `hello`: it lost what it kept of it.
+const HELLO_EXPECTED: &str = "hello_expected";
+
 /// How an attempt's pipeline ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobEnd {
@@ -163,6 +170,7 @@ struct ReadyLink {
     capabilities: Vec<String>,
     /// The open slots that the scheduler counts on, and whether it knows of the drain; none before the first `ready`.
     told: Option<(u32, bool)>,
+    pings_since_report: u32,
     ready_not_before: TimestampMs,
 }
 
@@ -309,7 +317,12 @@ impl Session {
             }
             Ok(SchedulerMessage::Pong(_)) => {}
             Ok(SchedulerMessage::Error(error)) => {
-                self.effects.push_back(Effect::Note(Note::PeerError(error)))
+                // It does not know who speaks: its answers would keep a link alive over which nothing is heard.
+                let unknown = error.code == HELLO_EXPECTED;
+                self.effects.push_back(Effect::Note(Note::PeerError(error)));
+                if unknown {
+                    self.give_up_link(now);
+                }
             }
             Err(error) => self.effects.push_back(Effect::Note(Note::Unreadable(error))),
         }
@@ -338,6 +351,7 @@ impl Session {
             ping_sequence: 0,
             capabilities: welcome.capabilities,
             told: None,
+            pings_since_report: 0,
             ready_not_before: now,
         });
     }
@@ -483,12 +497,14 @@ impl Session {
         let open_slots = self.open_slots();
         let job_ids: Vec<RunningAttempt> = self.running().collect();
         let Link::Ready(link) = &self.link else { return };
-        let ready_owed = self.ready_is_owed(link) && link.ready_not_before <= now;
+        let report_due = link.next_ping <= now && link.pings_since_report + 1 >= PINGS_PER_REPORT;
+        let ready_owed = (self.ready_is_owed(link) || report_due) && link.ready_not_before <= now;
         let Link::Ready(link) = &mut self.link else { return };
 
         let mut messages = self.outstanding.overdue(now, &link.capabilities);
         if ready_owed {
             link.told = Some((open_slots, self.draining));
+            link.pings_since_report = 0;
             messages.push(WorkerMessage::Ready(Ready {
                 slots: open_slots,
                 job_ids,
@@ -504,6 +520,7 @@ impl Session {
         }
         if link.next_ping <= now {
             link.ping_sequence += 1;
+            link.pings_since_report += 1;
             link.next_ping = now + link.ping_interval;
             messages.push(WorkerMessage::Ping(Ping {
                 sequence: link.ping_sequence,

@@ -298,6 +298,30 @@ fn a_silent_link_is_given_up_and_made_again() {
 }
 
 #[test]
+fn a_report_that_the_scheduler_lost_is_made_again_within_half_a_minute() {
+    let mut stage = Stage::connected(2);
+    stage.receive(assign("a", 1));
+    let mut reports = 0;
+    for _ in 0..60 {
+        reports += told(&stage.wait(1_000)).iter().filter(|line| *line == "ready 1 [a1]").count();
+        stage.receive(SchedulerMessage::Pong(Pong { sequence: 1 }));
+    }
+    assert_eq!(reports, 2, "a minute in which nothing changed");
+}
+
+#[test]
+fn a_scheduler_that_lost_what_it_kept_of_the_link_gets_a_new_one() {
+    let mut stage = Stage::connected(1);
+    let forgot = ProtocolError {
+        code: "hello_expected".into(),
+        message: "the first message on a connection is hello".into(),
+        regarding: Some("ping".into()),
+    };
+    assert_eq!(told(&stage.receive(SchedulerMessage::Error(forgot))), ["disconnect"]);
+    assert!(told(&stage.wait(10_000)).contains(&"connect".to_owned()));
+}
+
+#[test]
 fn reconnecting_goes_on_for_ever() {
     let mut stage = Stage::new(1);
     let mut attempts = 0;
