@@ -43,7 +43,8 @@ impl Client {
             labels: plan.labels.clone(),
             expected_seconds: plan.says_length.then_some(plan.audio_seconds as u32),
         };
-        let tenant = TenantId::new(format!("tenant-{}", plan.tenant)).expect("a constant and a number are an id");
+        let tenant =
+            TenantId::new(format!("tenant-{}", plan.tenant)).expect("a constant and a number are an id");
         let key = plan.keyed.then(|| format!("key-{n}"));
         Self { plan, request, tenant, key, answer: None, gave_up: false }
     }
@@ -77,7 +78,9 @@ impl World {
                 self.later(again, Event::Submit { request, tries: tries + 1 });
             }
             Some(Err(SubmitError::IdempotencyMismatch { job_id })) => {
-                let what = format!("request {request} is the same each time, and yet its key is said to belong to {job_id}");
+                let what = format!(
+                    "request {request} is the same each time, and yet its key is said to belong to {job_id}"
+                );
                 self.checks.accuse("one_job_per_key", self.now, what);
             }
             _ if self.clients[request].key.is_some() => {

@@ -121,7 +121,9 @@ fn replay(seed: u64, quiet: bool) -> bool {
     let report = run_seed(seed, !quiet);
     print!("{}", report.trace);
     match &report.violation {
-        Some(violation) => println!("seed {seed}: {} at {} ms: {}", violation.check, violation.at_ms, violation.what),
+        Some(violation) => {
+            println!("seed {seed}: {} at {} ms: {}", violation.check, violation.at_ms, violation.what)
+        }
         None => println!("seed {seed}: no violation, digest {:016x}", report.digest),
     }
     report.violation.is_none()
@@ -143,7 +145,9 @@ fn meta(seeds: u64) -> Result<bool, String> {
         let silent = run_seed(seed, false).digest == first.digest;
         same &= within && across && silent;
         if !(within && across && silent) {
-            println!("seed {seed}: same here {within}, same elsewhere {across}, same without a trace {silent}");
+            println!(
+                "seed {seed}: same here {within}, same elsewhere {across}, same without a trace {silent}"
+            );
         }
     }
     println!("{seeds} seeds: equal seeds {} equal bytes", if same { "give" } else { "DO NOT give" });

@@ -14,7 +14,13 @@ impl World {
         if self.healing {
             return;
         }
-        let mean = self.plan.faults.recurring.iter().find(|(kind, _)| *kind == fault).map_or(60_000, |(_, mean)| *mean);
+        let mean = self
+            .plan
+            .faults
+            .recurring
+            .iter()
+            .find(|(kind, _)| *kind == fault)
+            .map_or(60_000, |(_, mean)| *mean);
         let next = self.random.below(2 * mean);
         self.later(next, Event::Fault(fault));
         let worker = self.random.index(self.workers.len());
@@ -46,7 +52,9 @@ impl World {
                     Fault::Deploy => self.random.skewed(50, 5_000),
                     _ => self.random.between(20_000, 300_000),
                 };
-                self.trace.line(name(env), || format!("loses its memory and its sockets, and is away for {away} ms"));
+                self.trace.line(name(env), || {
+                    format!("loses its memory and its sockets, and is away for {away} ms")
+                });
                 self.objects[env].evict();
                 self.objects[env].away_until = self.now + away;
                 self.close_all_sockets(env);

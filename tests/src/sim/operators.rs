@@ -12,12 +12,14 @@ use super::world::World;
 /// What operators want of each environment.
 pub struct Operators {
     commands: Vec<Vec<Command>>,
+    /// Nobody insists on what was asked for before.
+    from: usize,
 }
 
 impl Operators {
     /// Nothing yet.
     pub fn new(environments: usize) -> Self {
-        Self { commands: vec![Vec::new(); environments] }
+        Self { commands: vec![Vec::new(); environments], from: 0 }
     }
 }
 
@@ -61,10 +63,14 @@ impl World {
 
     /// Everything that holds anything back is taken away.
     pub fn release_everything(&mut self) {
+        self.operators.from = self.operators.commands.iter().map(Vec::len).max().unwrap_or(0);
+        let from = self.operators.from;
+        self.operators.commands.iter_mut().for_each(|all| all.resize(from, Command::Resume(None)));
         for env in 0..self.objects.len() {
             self.command(env, Command::Resume(None));
             for tenant in 0..self.plan.tenants {
-                let tenant = TenantId::new(format!("tenant-{tenant}")).expect("a constant and a number are an id");
+                let tenant =
+                    TenantId::new(format!("tenant-{tenant}")).expect("a constant and a number are an id");
                 self.command(env, Command::Resume(Some(tenant)));
             }
             for worker in 0..self.workers.len() {
@@ -82,6 +88,9 @@ impl World {
     }
 
     pub fn try_command(&mut self, env: usize, number: usize) {
+        if number < self.operators.from {
+            return;
+        }
         let command = self.operators.commands[env][number].clone();
         self.tell(&Fact::Commanding { env, command: &command });
         let row = match &command {
@@ -96,11 +105,15 @@ impl World {
                 Command::Resume(tenant) => turn.brain.resume(now, tenant.as_ref()),
                 Command::Drain(worker) => turn.brain.drain(&worker, "as the seed wants it"),
                 Command::Undrain(worker) => turn.brain.undrain(now, &worker),
-                Command::Bench(worker, time) => turn.brain.bench(now, &worker, DurationMs(time), "as the seed wants it"),
+                Command::Bench(worker, time) => {
+                    turn.brain.bench(now, &worker, DurationMs(time), "as the seed wants it")
+                }
                 Command::Unbench(worker) => turn.brain.unbench(now, &worker),
                 Command::Cancel(job) => return outcome(turn.brain.cancel(now, &job)),
                 Command::Retry(_) => return row.map_or("no row", |row| refused(turn.brain.retry(now, row))),
-                Command::Discard(_) => return row.map_or("no row", |row| refused(turn.brain.discard(now, row))),
+                Command::Discard(_) => {
+                    return row.map_or("no row", |row| refused(turn.brain.discard(now, row)));
+                }
             }
             "done"
         });

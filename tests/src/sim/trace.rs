@@ -35,7 +35,13 @@ impl Trace {
     pub fn line(&mut self, actor: impl std::fmt::Display, what: impl FnOnce() -> String) {
         let now = self.now;
         let Some(text) = &mut self.text else { return };
-        let clock = format!("{:02}:{:02}:{:02}.{:03}", now / 3_600_000, now / 60_000 % 60, now / 1_000 % 60, now % 1_000);
+        let clock = format!(
+            "{:02}:{:02}:{:02}.{:03}",
+            now / 3_600_000,
+            now / 60_000 % 60,
+            now / 1_000 % 60,
+            now % 1_000
+        );
         // Writing to a text cannot fail.
         let _written: std::fmt::Result = writeln!(text, "{clock}  {actor:<12} {}", what());
     }

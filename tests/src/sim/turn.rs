@@ -80,7 +80,11 @@ impl World {
         let brain = self.objects[env].restored(self.now);
         self.trace.line(name(env), || format!("restores its memory: {} live jobs", brain.jobs().count()));
         let moment = Moment { now: stamp(self.now), healing: self.healing };
-        self.checks.see(moment, self.now, &Fact::Restored { env, brain: &brain, store: &self.objects[env].store });
+        self.checks.see(
+            moment,
+            self.now,
+            &Fact::Restored { env, brain: &brain, store: &self.objects[env].store },
+        );
         brain
     }
 
@@ -113,7 +117,9 @@ impl World {
             match effect {
                 None | Some(Effect::Remember { .. } | Effect::Send { .. } | Effect::Close { .. }) => {}
                 Some(Effect::SaveJob(job)) => {
-                    self.trace.mix(job.sequence ^ u64::from(job.attempt.0) << 20 ^ (job.history.len() as u64) << 40);
+                    self.trace.mix(
+                        job.sequence ^ u64::from(job.attempt.0) << 20 ^ (job.history.len() as u64) << 40,
+                    );
                     self.trace.line(name(env), || {
                         let last = job.history.last();
                         let reason = last.map(|t| format!("{:?}", t.reason)).unwrap_or_default();
@@ -128,7 +134,11 @@ impl World {
                 Some(Effect::SavePlaylist { job_id, playlist }) => {
                     let before = object.store.playlists.insert(job_id.clone(), playlist.clone());
                     let before = before.as_ref();
-                    checks.see(moment, now, &Fact::PlaylistSaved { env, job: job_id, before, after: playlist });
+                    checks.see(
+                        moment,
+                        now,
+                        &Fact::PlaylistSaved { env, job: job_id, before, after: playlist },
+                    );
                 }
                 Some(Effect::SaveMeta(meta)) => {
                     let before = std::mem::replace(&mut object.store.meta, (**meta).clone());
@@ -266,7 +276,11 @@ impl World {
         let restored = (object.turns % 61 == 0).then(|| object.restored(self.now));
         let moment = Moment { now: stamp(self.now), healing: self.healing };
         let restored = restored.as_ref();
-        self.checks.see(moment, self.now, &Fact::TurnEnded { env, brain, store: &object.store, restored, changed });
+        self.checks.see(
+            moment,
+            self.now,
+            &Fact::TurnEnded { env, brain, store: &object.store, restored, changed },
+        );
     }
 
     // The object's events
@@ -300,7 +314,8 @@ impl World {
             return;
         }
         let worker = self.workers[self.links[link].worker].id.clone();
-        self.trace.line(name(env), || format!("hears from {worker} over {}: {}", connection.0, short(&frame)));
+        self.trace
+            .line(name(env), || format!("hears from {worker} over {}: {}", connection.0, short(&frame)));
         self.turn(env, |turn| {
             for message in frame {
                 turn.hear(connection, message);
@@ -403,12 +418,15 @@ fn short(frame: &[WorkerMessage]) -> String {
         .iter()
         .map(|message| match message {
             WorkerMessage::Ready(ready) => {
-                let runs: Vec<String> = ready.job_ids.iter().map(|r| format!("{}/{}", r.job_id, r.attempt)).collect();
+                let runs: Vec<String> =
+                    ready.job_ids.iter().map(|r| format!("{}/{}", r.job_id, r.attempt)).collect();
                 format!("ready {} slots, runs [{}]", ready.slots, runs.join(" "))
             }
             WorkerMessage::Accept(a) => format!("accept {}/{}", a.job_id, a.attempt),
             WorkerMessage::Reject(r) => format!("reject {}/{} {:?}", r.job_id, r.attempt, r.reason),
-            WorkerMessage::Progress(p) => format!("progress {}/{} +{}", p.job_id, p.attempt, p.segments.len()),
+            WorkerMessage::Progress(p) => {
+                format!("progress {}/{} +{}", p.job_id, p.attempt, p.segments.len())
+            }
             WorkerMessage::Complete(c) => format!("complete {}/{}", c.job_id, c.attempt),
             WorkerMessage::Failed(f) => format!("failed {}/{} {:?}", f.job_id, f.attempt, f.failure.code),
             WorkerMessage::Cancelled(c) => format!("cancelled {}/{}", c.job_id, c.attempt),

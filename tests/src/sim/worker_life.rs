@@ -59,7 +59,8 @@ impl World {
             let speed = worker.plan.speed as f64;
             let link = worker.plan.link;
             let speeds = worker.plan.samplers.iter();
-            let speeds = speeds.map(|s| SamplerSpeed { sampler: *s, audio_seconds_per_second: speed }).collect();
+            let speeds =
+                speeds.map(|s| SamplerSpeed { sampler: *s, audio_seconds_per_second: speed }).collect();
             self.feed(index, env, Input::Measured { speeds, link });
         }
     }
@@ -140,7 +141,9 @@ impl World {
             Event::Connected { link, .. } | Event::Frame { link, .. } | Event::Closed { link, .. } => {
                 self.links[link].worker
             }
-            Event::Tick { worker, .. } | Event::Pipeline { worker, .. } | Event::SlotForOthers { worker, .. } => worker,
+            Event::Tick { worker, .. }
+            | Event::Pipeline { worker, .. }
+            | Event::SlotForOthers { worker, .. } => worker,
             _ => return,
         };
         match self.workers[index].process {
@@ -220,7 +223,8 @@ impl World {
 
     fn see_whether_it_stops(&mut self, index: usize, env: usize, job: JobId, attempt: Attempt) {
         let worker = &self.workers[index];
-        let running = worker.executions.values().find(|e| e.env == env && e.job == job && e.attempt == attempt);
+        let running =
+            worker.executions.values().find(|e| e.env == env && e.job == job && e.attempt == attempt);
         let stopping = running.is_none_or(|execution| execution.stopping);
         let place = Place { env, worker: worker.id.clone(), job, attempt };
         self.tell(&Fact::ToldToStop { place: &place, stopping });
@@ -274,7 +278,9 @@ impl World {
         let boot = self.workers[index].boot;
         let mut frame = Vec::new();
         let mut started = false;
-        while let Some(effect) = self.workers[index].sessions.get_mut(&env).and_then(|l| l.session.poll_effect()) {
+        while let Some(effect) =
+            self.workers[index].sessions.get_mut(&env).and_then(|l| l.session.poll_effect())
+        {
             match effect {
                 Effect::Send(message) => frame.push(message),
                 Effect::Journal(message) => self.journal(index, env, message),
@@ -431,7 +437,8 @@ impl World {
         };
         let id = self.workers[index].id.clone();
         let place = place(&id, &execution);
-        self.trace.line(&id, || format!("starts {}/{}, which {end:?} in {total} ms", place.job, place.attempt));
+        self.trace
+            .line(&id, || format!("starts {}/{}, which {end:?} in {total} ms", place.job, place.attempt));
         self.executions_made += 1;
         let number = self.executions_made;
         let (pace, boot) = (execution.pace, self.workers[index].boot);
@@ -488,7 +495,12 @@ impl World {
                     execution.segments = count;
                     let outcome = outcome(count, audio);
                     self.tell_stored(index, number);
-                    self.end_execution(index, number, JobEnd::Completed { segments, outcome }, HowEnded::Completed);
+                    self.end_execution(
+                        index,
+                        number,
+                        JobEnd::Completed { segments, outcome },
+                        HowEnded::Completed,
+                    );
                 }
                 PlannedEnd::FailsRetryably => {
                     let failure = JobFailure::new(FailureCode::EngineFailed, "as the seed wants it");
@@ -518,7 +530,8 @@ impl World {
             audio_seconds: Some(self.clients[execution.request].plan.audio_seconds as f64),
             segments: fresh,
         };
-        let (env, job_id, attempt, pace) = (execution.env, execution.job.clone(), execution.attempt, execution.pace);
+        let (env, job_id, attempt, pace) =
+            (execution.env, execution.job.clone(), execution.attempt, execution.pace);
         self.tell_stored(index, number);
         self.later(pace, Event::Pipeline { worker: index, boot, execution: number, stop: false });
         let clock = self.workers[index].clock(self.now);
@@ -565,7 +578,11 @@ impl World {
     pub fn leave_if_done(&mut self, index: usize) {
         let worker = &self.workers[index];
         let settled = || worker.sessions.values().all(|linked| linked.session.is_settled());
-        if worker.process != Process::Running || !worker.leaving || !worker.executions.is_empty() || !settled() {
+        if worker.process != Process::Running
+            || !worker.leaving
+            || !worker.executions.is_empty()
+            || !settled()
+        {
             return;
         }
         let id = worker.id.clone();

@@ -112,8 +112,10 @@ impl World {
                 Object::new(Config { environment, max_live_jobs: plan.max_live_jobs, policy: plan.policy })
             })
             .collect();
-        let workers = plan.workers.iter().cloned().enumerate().map(|(i, plan)| SimWorker::new(i, plan)).collect();
-        let clients = plan.requests.iter().cloned().enumerate().map(|(n, plan)| Client::new(n, plan)).collect();
+        let workers =
+            plan.workers.iter().cloned().enumerate().map(|(i, plan)| SimWorker::new(i, plan)).collect();
+        let clients =
+            plan.requests.iter().cloned().enumerate().map(|(n, plan)| Client::new(n, plan)).collect();
         Self {
             now: 0,
             random,
@@ -167,7 +169,11 @@ impl World {
             }
             if at > bound {
                 let left = self.left_over();
-                self.checks.accuse("everything_ends", at, format!("after {} min of healing: {left}", (at - self.plan.heal_at) / 60_000));
+                self.checks.accuse(
+                    "everything_ends",
+                    at,
+                    format!("after {} min of healing: {left}", (at - self.plan.heal_at) / 60_000),
+                );
                 break;
             }
         }
@@ -230,14 +236,19 @@ impl World {
         for env in 0..self.objects.len() {
             let reachable = self.objects[env].away_until <= self.now;
             let moment = Moment { now: stamp(self.now), healing: self.healing };
-            self.checks.see(moment, self.now, &Fact::Glance { env, store: &self.objects[env].store, reachable });
+            self.checks.see(
+                moment,
+                self.now,
+                &Fact::Glance { env, store: &self.objects[env].store, reachable },
+            );
         }
         self.later(GLANCE_EVERY, Event::Glance);
     }
 
     /// Whether nothing is left to be done.
     fn everything_ended(&self) -> bool {
-        let jobs = self.objects.iter().all(|object| object.store.jobs.values().all(|job| job.state.is_ended()));
+        let jobs =
+            self.objects.iter().all(|object| object.store.jobs.values().all(|job| job.state.is_ended()));
         let clients = self.clients.iter().all(Client::is_answered);
         jobs && clients && self.workers.iter().all(|worker| worker.executions.is_empty())
     }
@@ -250,7 +261,11 @@ impl World {
             .collect();
         let unanswered = self.clients.iter().filter(|client| !client.is_answered()).count();
         let running: usize = self.workers.iter().map(|worker| worker.executions.len()).sum();
-        format!("{} jobs are live ({}), {unanswered} requests unanswered, {running} attempts run", jobs.len(), jobs.join("; "))
+        format!(
+            "{} jobs are live ({}), {unanswered} requests unanswered, {running} attempts run",
+            jobs.len(),
+            jobs.join("; ")
+        )
     }
 
     fn finish(&mut self) {
@@ -261,7 +276,9 @@ impl World {
             let kept: Vec<String> = self.workers[worker]
                 .journal
                 .iter()
-                .flat_map(|(env, messages)| messages.iter().map(move |m| format!("{env}: {:?}", m.message_id())))
+                .flat_map(|(env, messages)| {
+                    messages.iter().map(move |m| format!("{env}: {:?}", m.message_id()))
+                })
                 .collect();
             if !kept.is_empty() {
                 let id = self.workers[worker].id.clone();
@@ -269,7 +286,8 @@ impl World {
                 return self.checks.accuse("everything_ends", self.now, what);
             }
             if self.workers[worker].process == Process::Running
-                && let Some((env, _)) = self.workers[worker].sessions.iter().find(|(_, l)| !l.session.is_connected())
+                && let Some((env, _)) =
+                    self.workers[worker].sessions.iter().find(|(_, l)| !l.session.is_connected())
             {
                 let what = format!("{} is not connected to environment {env}", self.workers[worker].id);
                 return self.checks.accuse("everything_ends", self.now, what);

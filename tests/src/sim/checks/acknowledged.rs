@@ -31,9 +31,13 @@ impl Check for Acknowledged {
                 }
                 let Some((job, attempt)) = self.completions.get(&(*env, id.clone())) else { return Ok(()) };
                 let Some(row) = store.jobs.get(job) else { return Ok(()) };
-                let retried = row.history.iter().any(|t| t.reason == edge::scheduler::Reason::RetriedByOperator);
+                let retried =
+                    row.history.iter().any(|t| t.reason == edge::scheduler::Reason::RetriedByOperator);
                 if !row.state.is_ended() && *attempt <= row.attempt && !retried {
-                    return Err(format!("attempt {attempt} of {job} is known to be completed, and the job is {}", row.state.name()));
+                    return Err(format!(
+                        "attempt {attempt} of {job} is known to be completed, and the job is {}",
+                        row.state.name()
+                    ));
                 }
             }
             Fact::Offered { job, .. } if job.accepted.is_some() => {

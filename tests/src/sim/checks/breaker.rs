@@ -31,7 +31,9 @@ impl Check for Breaker {
                 self.holders.insert((*env, after.id.clone()), (*after).clone());
             }
             // The count does not outlive the scheduler's memory, nor a restart of the worker.
-            Fact::Restored { env, .. } | Fact::TurnFailed { env } => self.failures.retain(|(e, _), _| e != env),
+            Fact::Restored { env, .. } | Fact::TurnFailed { env } => {
+                self.failures.retain(|(e, _), _| e != env)
+            }
             Fact::Heard { env, worker, message, .. } => {
                 let key = (*env, (*worker).clone());
                 match message {
@@ -42,7 +44,9 @@ impl Check for Breaker {
                     WorkerMessage::Complete(c) if self.handled.insert((*env, c.message_id.clone())) => {
                         self.failures.remove(&key);
                     }
-                    WorkerMessage::Failed(failed) if self.handled.insert((*env, failed.message_id.clone())) => {
+                    WorkerMessage::Failed(failed)
+                        if self.handled.insert((*env, failed.message_id.clone())) =>
+                    {
                         let held = self.holders.get(&(*env, failed.job_id.clone()));
                         let held = held.is_some_and(|job| job.is_held(worker, failed.attempt));
                         let code = failed.failure.code;
@@ -66,26 +70,26 @@ impl Check for Breaker {
                 let until = control.and_then(|control| control.benched_until);
                 let earlier = self.benched.insert(key.clone(), until).flatten();
                 let benched = until.is_some() && until != earlier;
-                if self.due.as_ref() == Some(&key) && benched {
+                if !benched {
+                    return Ok(());
+                }
+                // After a reconnect the scheduler may have counted further than this check did.
+                let counted = self.failures.remove(&key).is_some();
+                if self.due.as_ref() == Some(&key) {
                     self.due = None;
-                } else if benched && !self.asked.contains_key(&key) && !self.may_have_counted(&key) {
+                } else if !self.asked.contains_key(&key) && !counted {
                     return Err(format!("{worker} is benched without having failed job after job"));
                 }
             }
             Fact::TurnEnded { env, .. } | Fact::Interrupted { env } => {
                 if let Some((_, worker)) = self.due.take_if(|(e, _)| e == env) {
-                    return Err(format!("{worker} failed {FAILURES_IN_A_ROW} jobs in a row and is not benched"));
+                    return Err(format!(
+                        "{worker} failed {FAILURES_IN_A_ROW} jobs in a row and is not benched"
+                    ));
                 }
             }
             _ => {}
         }
         Ok(())
-    }
-}
-
-impl Breaker {
-    /// After a reconnect the scheduler may have counted further than this check did.
-    fn may_have_counted(&self, key: &(usize, WorkerId)) -> bool {
-        self.failures.contains_key(key)
     }
 }

@@ -21,13 +21,22 @@ impl Check for Budgets {
         }
         let (retries, lost) = counted(after);
         if after.retries != retries {
-            return Err(format!("{} was charged {} retries, its history says {retries}", after.id, after.retries));
+            return Err(format!(
+                "{} was charged {} retries, its history says {retries}",
+                after.id, after.retries
+            ));
         }
         if after.workers_lost != lost {
-            return Err(format!("{} was charged {} workers, its history says {lost}", after.id, after.workers_lost));
+            return Err(format!(
+                "{} was charged {} workers, its history says {lost}",
+                after.id, after.workers_lost
+            ));
         }
         if retries > MAX_RETRIES || lost > MAX_WORKERS_LOST + 1 {
-            return Err(format!("{} had {retries} retries and lost {lost} workers, beyond its budgets", after.id));
+            return Err(format!(
+                "{} had {retries} retries and lost {lost} workers, beyond its budgets",
+                after.id
+            ));
         }
         let last = after.history.last().map(|transition| transition.reason);
         if last == Some(Reason::RetriesUsedUp) && retries < MAX_RETRIES {

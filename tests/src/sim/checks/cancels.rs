@@ -41,11 +41,16 @@ impl Check for Cancels {
                 }
             }
             Fact::Glance { env, reachable: true, store } => {
-                self.asked.retain(|(e, job), _| e != env || store.jobs.get(job).is_some_and(|j| !j.state.is_ended()));
+                self.asked.retain(|(e, job), _| {
+                    e != env || store.jobs.get(job).is_some_and(|j| !j.state.is_ended())
+                });
                 if let Some(((_, job), at)) =
                     self.asked.iter().find(|((e, _), at)| e == env && (moment.now - **at).0 > BOUND_MS)
                 {
-                    return Err(format!("{job} was cancelled {} s ago and lives on", (moment.now - *at).0 / 1_000));
+                    return Err(format!(
+                        "{job} was cancelled {} s ago and lives on",
+                        (moment.now - *at).0 / 1_000
+                    ));
                 }
             }
             Fact::Glance { env, reachable: false, .. } => {
@@ -54,7 +59,10 @@ impl Check for Cancels {
                 }
             }
             Fact::ToldToStop { place, stopping: false } => {
-                return Err(format!("{} was told to stop {}/{} and does not", place.worker, place.job, place.attempt));
+                return Err(format!(
+                    "{} was told to stop {}/{} and does not",
+                    place.worker, place.job, place.attempt
+                ));
             }
             _ => {}
         }

@@ -118,7 +118,9 @@ impl Fairness {
         let place = |job: &Job| (job.request.priority, job.virtual_start, job.sequence);
         let first = waiting
             .iter()
-            .filter(|other| other.request.sampler == job.request.sampler && other.request.labels == job.request.labels)
+            .filter(|other| {
+                other.request.sampler == job.request.sampler && other.request.labels == job.request.labels
+            })
             .filter(|other| !store.meta.paused_tenants.contains(&other.tenant))
             .min_by_key(|other| place(other));
         match first {
@@ -144,15 +146,29 @@ impl Fairness {
             let before = single.before.entry(job.tenant.clone()).or_insert(0);
             *before += 1;
             if *before > MOST_BEFORE {
-                return Err(format!("{id}, the only waiting job of {}, was passed by {before} jobs of {}", single.tenant, job.tenant));
+                return Err(format!(
+                    "{id}, the only waiting job of {}, was passed by {before} jobs of {}",
+                    single.tenant, job.tenant
+                ));
             }
         }
         Ok(())
     }
 
-    fn old_ones_have_their_turn(&mut self, env: usize, moment: Moment, job: &Job, waiting: &[&Job]) -> Verdict {
-        let oldest = waiting.iter().filter_map(|other| Some((waits_since(other)?, other.sequence, other.id.clone()))).min();
-        let Some((since, _, id)) = oldest.filter(|(since, ..)| moment.now - *since >= MAX_CLASS_WAIT) else { return Ok(()) };
+    fn old_ones_have_their_turn(
+        &mut self,
+        env: usize,
+        moment: Moment,
+        job: &Job,
+        waiting: &[&Job],
+    ) -> Verdict {
+        let oldest = waiting
+            .iter()
+            .filter_map(|other| Some((waits_since(other)?, other.sequence, other.id.clone())))
+            .min();
+        let Some((since, _, id)) = oldest.filter(|(since, ..)| moment.now - *since >= MAX_CLASS_WAIT) else {
+            return Ok(());
+        };
         let this = job.history.iter().rev().find(|transition| transition.to == "queued");
         if this.is_some_and(|transition| transition.at < since) {
             return Ok(());
@@ -160,7 +176,10 @@ impl Fairness {
         let passed = self.passed.entry((env, id.clone())).or_insert(0);
         *passed += 1;
         if *passed > MOST_PASSED {
-            return Err(format!("{id} has waited {} s and was passed {passed} times in a row", (moment.now - since).0 / 1_000));
+            return Err(format!(
+                "{id} has waited {} s and was passed {passed} times in a row",
+                (moment.now - since).0 / 1_000
+            ));
         }
         Ok(())
     }

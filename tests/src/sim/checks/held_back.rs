@@ -56,7 +56,10 @@ impl Check for HeldBack {
                 if let Some(control) = store.controls.get(worker) {
                     let benched = control.benched_until.is_some_and(|until| until > moment.now);
                     if control.drained || benched {
-                        return Err(format!("{worker} is held back by {control:?} and is offered {}", job.id));
+                        return Err(format!(
+                            "{worker} is held back by {control:?} and is offered {}",
+                            job.id
+                        ));
                     }
                 }
                 if let Some(hello) = self.hellos.get(&key) {

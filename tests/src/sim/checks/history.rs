@@ -43,7 +43,11 @@ impl Check for History {
         let id = &after.id;
         let Some(last) = after.history.last() else { return Err(format!("{id} has no history")) };
         if last.to != after.state.name() || last.attempt != after.attempt {
-            return Err(format!("{id} is {} at attempt {}, its history ends with {last:?}", after.state.name(), after.attempt));
+            return Err(format!(
+                "{id} is {} at attempt {}, its history ends with {last:?}",
+                after.state.name(),
+                after.attempt
+            ));
         }
         if let Some(holder) = after.state.worker()
             && last.worker.as_ref() != Some(holder)
@@ -84,7 +88,8 @@ fn fresh(job: &Job) -> Verdict {
 }
 
 fn too_early(before: &Job, after: &Job) -> Verdict {
-    if let (JobState::Queued { not_before }, JobState::Offered { offered_at, .. }) = (&before.state, &after.state)
+    if let (JobState::Queued { not_before }, JobState::Offered { offered_at, .. }) =
+        (&before.state, &after.state)
         && offered_at < not_before
     {
         return Err(format!("{} was offered {} ms before its time", after.id, (*not_before - *offered_at).0));

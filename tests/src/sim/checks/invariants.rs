@@ -13,7 +13,9 @@ impl Check for Invariants {
 
     fn see(&mut self, _moment: Moment, fact: &Fact<'_>) -> Verdict {
         let (brain, store) = match fact {
-            Fact::TurnEnded { brain, store, changed: true, .. } | Fact::Restored { brain, store, .. } => (brain, store),
+            Fact::TurnEnded { brain, store, changed: true, .. } | Fact::Restored { brain, store, .. } => {
+                (brain, store)
+            }
             _ => return Ok(()),
         };
         brain.check_invariants()?;
@@ -30,7 +32,12 @@ impl Check for Invariants {
                     && (row.retries, row.workers_lost) == (job.retries, job.workers_lost)
             });
             if !same {
-                return Err(format!("{} is {:?} in memory and {:?} in the store", job.id, job.state, row.map(|r| &r.state)));
+                return Err(format!(
+                    "{} is {:?} in memory and {:?} in the store",
+                    job.id,
+                    job.state,
+                    row.map(|r| &r.state)
+                ));
             }
         }
         Ok(())

@@ -21,6 +21,9 @@ const BOUND_MS: u64 = 120_000;
 pub struct LiveLease {
     reliable: bool,
     connections: BTreeMap<(usize, WorkerId), ConnectionId>,
+    /// The last sign of life that the scheduler surely knows of.
+    known: BTreeMap<(usize, WorkerId), TimestampMs>,
+    /// The last one that it may know of.
     heard: BTreeMap<(usize, WorkerId), TimestampMs>,
     /// Since when the object's memory is what it is; a restart gives everybody a new grace.
     memory_since: BTreeMap<usize, TimestampMs>,
@@ -43,11 +46,18 @@ impl Check for LiveLease {
                     self.connections.insert(key.clone(), *connection);
                 }
                 if self.connections.get(&key) == Some(connection) {
-                    self.heard.insert(key, moment.now);
+                    self.known.insert(key.clone(), moment.now);
                 }
+                self.heard.insert(key, moment.now);
             }
-            Fact::Restored { env, .. } | Fact::TurnFailed { env } => {
+            Fact::Restored { env, .. } => {
                 self.memory_since.insert(*env, moment.now);
+            }
+            // A `hello` changes nothing but memory and what is kept with its socket.
+            Fact::Interrupted { env } | Fact::TurnFailed { env } => {
+                self.memory_since.insert(*env, moment.now);
+                self.connections.retain(|(e, _), _| e != env);
+                self.known.retain(|(e, _), _| e != env);
             }
             Fact::Glance { env, reachable: false, .. } => {
                 self.memory_since.insert(*env, moment.now);
@@ -70,12 +80,16 @@ impl Check for LiveLease {
             }
             Fact::Saved { env, before: Some(before), after, .. } => {
                 let silent = after.history.last().is_some_and(|last| last.reason == Reason::WorkerSilent);
-                if let (true, Some(worker)) = (silent && before.history.len() < after.history.len(), before.state.worker())
-                    && let Some(heard) = self.heard.get(&(*env, worker.clone()))
+                if let (true, Some(worker)) =
+                    (silent && before.history.len() < after.history.len(), before.state.worker())
+                    && let Some(heard) = self.known.get(&(*env, worker.clone()))
                     && moment.now - *heard < LIVENESS_TIMEOUT
                 {
                     let ago = moment.now - *heard;
-                    return Err(format!("{} was taken from {worker}, which was heard {} ms ago", after.id, ago.0));
+                    return Err(format!(
+                        "{} was taken from {worker}, which was heard {} ms ago",
+                        after.id, ago.0
+                    ));
                 }
             }
             Fact::Glance { env, store, .. } => return self.nothing_stays(*env, moment, store),
@@ -97,7 +111,11 @@ impl LiveLease {
                 false => (moment.now - heard.max(since), BOUND_MS),
             };
             if silent.0 > bound {
-                return Err(format!("{} stays with {worker}, of which nothing was heard for {} s", job.id, silent.0 / 1_000));
+                return Err(format!(
+                    "{} stays with {worker}, of which nothing was heard for {} s",
+                    job.id,
+                    silent.0 / 1_000
+                ));
             }
             let key = (env, job.id.clone(), job.attempt);
             if self.running.contains(&key) || self.kept.contains(&key) {
@@ -106,7 +124,12 @@ impl LiveLease {
             let begun = self.orphans.get(&key).copied().unwrap_or(moment.now);
             let idle = moment.now - begun.max(since);
             if idle.0 > BOUND_MS {
-                return Err(format!("{} is {} on {worker}, where it has not run for {} s", job.id, job.state.name(), idle.0 / 1_000));
+                return Err(format!(
+                    "{} is {} on {worker}, where it has not run for {} s",
+                    job.id,
+                    job.state.name(),
+                    idle.0 / 1_000
+                ));
             }
             orphans.insert(key, begun);
         }

@@ -44,7 +44,9 @@ impl Check for NoNeedlessRerun {
                 self.forgetful.insert(*env);
             }
             Fact::Saved { env, before: Some(before), after, .. } => {
-                let (Some(worker), Some(last)) = (before.state.worker(), after.history.last()) else { return Ok(()) };
+                let (Some(worker), Some(last)) = (before.state.worker(), after.history.last()) else {
+                    return Ok(());
+                };
                 if after.history.len() == before.history.len() || !is_not_listed(last) {
                     return Ok(());
                 }
@@ -55,7 +57,9 @@ impl Check for NoNeedlessRerun {
                 }
                 let kept = self.kept.contains_key(&(*env, worker.clone(), job.clone(), attempt));
                 if kept && !self.forgetful.contains(env) {
-                    return Err(format!("{job}/{attempt} was taken from {worker}, which has completed it and not been heard"));
+                    return Err(format!(
+                        "{job}/{attempt} was taken from {worker}, which has completed it and not been heard"
+                    ));
                 }
             }
             _ => {}

@@ -30,11 +30,16 @@ impl Check for OneResult {
                     let same = before.state == after.state && before.accepted == after.accepted;
                     let operator = match before.state {
                         JobState::Failed => matches!(after.state, JobState::Queued { .. }),
-                        JobState::Quarantined => matches!(after.state, JobState::Queued { .. } | JobState::Failed),
+                        JobState::Quarantined => {
+                            matches!(after.state, JobState::Queued { .. } | JobState::Failed)
+                        }
                         _ => false,
                     };
                     if before.state.is_ended() && !same && !operator {
-                        return Err(format!("{id} had ended as {:?} and became {:?}", before.state, after.state));
+                        return Err(format!(
+                            "{id} had ended as {:?} and became {:?}",
+                            before.state, after.state
+                        ));
                     }
                 }
                 match (after.accepted, after.state == JobState::Completed) {
@@ -45,7 +50,10 @@ impl Check for OneResult {
                         }
                     }
                     (accepted, _) => {
-                        return Err(format!("{id} is {} with the result of {accepted:?}", after.state.name()));
+                        return Err(format!(
+                            "{id} is {} with the result of {accepted:?}",
+                            after.state.name()
+                        ));
                     }
                 }
             }

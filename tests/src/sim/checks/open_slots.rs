@@ -11,7 +11,7 @@ use super::{Check, Fact, Moment, Verdict};
 #[derive(Default)]
 struct Account {
     connection: Option<ConnectionId>,
-    /// Slots that may still be offered; none when the scheduler may know less than was said.
+    /// Slots that may still be offered, when that is known.
     left: Option<u32>,
     unanswered: BTreeSet<JobId>,
 }
@@ -32,13 +32,19 @@ impl Check for OpenSlots {
             Fact::Heard { env, connection, worker, message } => {
                 let account = self.accounts.entry((*env, (*worker).clone())).or_default();
                 if matches!(message, WorkerMessage::Hello(_)) {
-                    *account = Account { connection: Some(*connection), left: Some(0), unanswered: BTreeSet::new() };
+                    *account =
+                        Account { connection: Some(*connection), left: Some(0), unanswered: BTreeSet::new() };
                 }
                 if account.connection != Some(*connection) {
                     return Ok(());
                 }
                 match message {
                     WorkerMessage::Ready(ready) => {
+                        // What it lists was accepted, though the answer may be lost.
+                        ready
+                            .job_ids
+                            .iter()
+                            .for_each(|running| _ = account.unanswered.remove(&running.job_id));
                         account.left = Some(ready.slots.saturating_sub(account.unanswered.len() as u32));
                     }
                     WorkerMessage::Reject(_) => account.left = account.left.map(|_| 0),
@@ -46,19 +52,23 @@ impl Check for OpenSlots {
                 }
             }
             Fact::Interrupted { env } | Fact::TurnFailed { env } => {
-                for (_, account) in self.accounts.iter_mut().filter(|((e, _), _)| e == env) {
-                    account.left = None;
-                }
+                // Only the next `hello` is known to be known again.
+                self.accounts.retain(|(e, _), _| e != env);
             }
             Fact::Offered { env, job, connection, .. } => {
                 let Some(worker) = job.state.worker() else { return Ok(()) };
                 let account = self.accounts.entry((*env, worker.clone())).or_default();
-                if account.connection != Some(*connection) {
-                    return Err(format!("{} is offered to {worker} over {connection:?}, not its newest connection", job.id));
+                if account.connection.is_some_and(|newest| newest != *connection) {
+                    return Err(format!(
+                        "{} is offered to {worker} over {connection:?}, not its newest connection",
+                        job.id
+                    ));
                 }
                 account.unanswered.insert(job.id.clone());
                 match &mut account.left {
-                    Some(0) => return Err(format!("{worker} has no open slot left and is offered {}", job.id)),
+                    Some(0) => {
+                        return Err(format!("{worker} has no open slot left and is offered {}", job.id));
+                    }
                     Some(left) => *left -= 1,
                     None => {}
                 }

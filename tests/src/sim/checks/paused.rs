@@ -35,10 +35,11 @@ impl Check for Paused {
                 }
             }
             Fact::MetaSaved { env, after, .. } => {
-                let forgotten = self.surely.iter().filter(|(e, _)| e == env).any(|(_, tenant)| match tenant {
-                    None => !after.paused,
-                    Some(tenant) => !after.paused_tenants.contains(tenant),
-                });
+                let forgotten =
+                    self.surely.iter().filter(|(e, _)| e == env).any(|(_, tenant)| match tenant {
+                        None => !after.paused,
+                        Some(tenant) => !after.paused_tenants.contains(tenant),
+                    });
                 if forgotten {
                     return Err(format!("a pause was lifted without an operator: {after:?}"));
                 }

@@ -16,7 +16,11 @@ pub struct Playlists {
 fn entries(playlist: &Playlist) -> Vec<(Attempt, u32, DurationMs)> {
     let run = |run: &edge::scheduler::Run| {
         let (attempt, first) = (run.attempt, run.first);
-        run.durations_ms.iter().enumerate().map(move |(n, d)| (attempt, first + n as u32, *d)).collect::<Vec<_>>()
+        run.durations_ms
+            .iter()
+            .enumerate()
+            .map(move |(n, d)| (attempt, first + n as u32, *d))
+            .collect::<Vec<_>>()
     };
     playlist.runs.iter().flat_map(run).collect()
 }
@@ -40,7 +44,9 @@ impl Check for Playlists {
                 for (position, (attempt, sequence, _)) in now.iter().enumerate().skip(earlier.len()) {
                     let stored = self.stored.get(&(*env, (*job).clone(), *attempt)).copied().unwrap_or(0);
                     if *sequence as usize != position || *sequence >= stored {
-                        return Err(format!("the playlist of {job} lists segment {sequence} of attempt {attempt}, which stored {stored}"));
+                        return Err(format!(
+                            "the playlist of {job} lists segment {sequence} of attempt {attempt}, which stored {stored}"
+                        ));
                     }
                 }
             }

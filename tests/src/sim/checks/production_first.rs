@@ -46,7 +46,10 @@ impl Check for ProductionFirst {
                 if place.env == 0 {
                     machine.freed.pop();
                 } else if free <= machine.freed.len() {
-                    return Err(format!("{} gave dev a slot that became free less than {SECOND_CHOICE_AFTER} ms ago", place.worker));
+                    return Err(format!(
+                        "{} gave dev a slot that became free less than {SECOND_CHOICE_AFTER} ms ago",
+                        place.worker
+                    ));
                 }
                 machine.running += 1;
             }

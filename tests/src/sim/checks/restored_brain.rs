@@ -37,7 +37,9 @@ impl Check for RestoredBrain {
         }
         let workers = |s: &Scheduler| {
             let connected = s.workers().filter(|worker| worker.connection.is_some());
-            connected.map(|worker| (worker.connection, worker.snapshot.clone())).collect::<Vec<(_, WorkerSnapshot)>>()
+            connected
+                .map(|worker| (worker.connection, worker.snapshot.clone()))
+                .collect::<Vec<(_, WorkerSnapshot)>>()
         };
         let (was, is) = (workers(brain), workers(restored));
         if format!("{was:?}") != format!("{is:?}") {

@@ -38,10 +38,15 @@ impl Check for Routing {
         match fact {
             Fact::Heard { env, connection, worker, message } => self.hear(*env, *connection, worker, message),
             Fact::Interrupted { env } | Fact::TurnFailed { env } => {
-                self.workers.iter_mut().filter(|((e, _), _)| e == env).for_each(|(_, known)| known.certain = false);
+                self.workers
+                    .iter_mut()
+                    .filter(|((e, _), _)| e == env)
+                    .for_each(|(_, known)| known.certain = false);
             }
             Fact::Restored { env, brain, .. } => self.note_idle(*env, brain),
-            Fact::TurnEnded { env, brain, changed: false, .. } if self.idle.is_empty() => self.note_idle(*env, brain),
+            Fact::TurnEnded { env, brain, changed: false, .. } if self.idle.is_empty() => {
+                self.note_idle(*env, brain)
+            }
             Fact::TurnEnded { env, brain, .. } => self.note_new(*env, brain),
             Fact::Saved { env, before: Some(before), after, .. } => {
                 if let Some(worker) = before.state.worker()
@@ -59,7 +64,8 @@ impl Check for Routing {
                 self.idle.insert(key.clone(), moment.now);
                 if let Some(known) = self.workers.get_mut(&key) {
                     let speed = known.speeds.iter().find(|(sampler, _)| *sampler == job.request.sampler);
-                    let seconds = job.request.expected_audio_seconds() / speed.map_or(1.0e9, |(_, speed)| *speed);
+                    let seconds =
+                        job.request.expected_audio_seconds() / speed.map_or(1.0e9, |(_, speed)| *speed);
                     known.since.insert(job.id.clone(), seconds);
                 }
             }
@@ -97,7 +103,9 @@ impl Routing {
     fn note_new(&mut self, env: usize, brain: &Scheduler) {
         for worker in brain.workers() {
             let (id, since) = (&worker.snapshot.worker_id, worker.snapshot.idle_since);
-            if worker.connection.is_some() && self.idle.get(&(env, id.clone())).is_none_or(|known| *known < since) {
+            if worker.connection.is_some()
+                && self.idle.get(&(env, id.clone())).is_none_or(|known| *known < since)
+            {
                 self.idle.insert((env, id.clone()), since);
             }
         }
@@ -107,7 +115,11 @@ impl Routing {
         let id = &job.id;
         let Some(decision) = &job.decision else { return Err(format!("{id} is offered without a decision")) };
         if job.state.worker() != Some(&decision.chosen) {
-            return Err(format!("{id} was decided for {} and offered to {:?}", decision.chosen, job.state.worker()));
+            return Err(format!(
+                "{id} was decided for {} and offered to {:?}",
+                decision.chosen,
+                job.state.worker()
+            ));
         }
         if decision.considered > decision.candidates.len() {
             return Ok(());
@@ -117,20 +129,30 @@ impl Routing {
             Policy::EarliestFinish => candidate.finish_seconds,
         };
         let soonest = decision.candidates.iter().map(seconds).fold(f64::INFINITY, f64::min);
-        let tied: Vec<_> = decision.candidates.iter().filter(|c| seconds(c) <= soonest + TIE_SECONDS).collect();
+        let tied: Vec<_> =
+            decision.candidates.iter().filter(|c| seconds(c) <= soonest + TIE_SECONDS).collect();
         let top = tied.iter().map(|candidate| candidate.priority).max();
         let Some(chosen) = tied.iter().find(|candidate| candidate.worker == decision.chosen) else {
-            return Err(format!("{id} went to {}, which is not within {TIE_SECONDS} s of the soonest: {decision:?}", decision.chosen));
+            return Err(format!(
+                "{id} went to {}, which is not within {TIE_SECONDS} s of the soonest: {decision:?}",
+                decision.chosen
+            ));
         };
         if Some(chosen.priority) != top {
-            return Err(format!("{id} went to {}, whose priority is not the highest: {decision:?}", chosen.worker));
+            return Err(format!(
+                "{id} went to {}, whose priority is not the highest: {decision:?}",
+                chosen.worker
+            ));
         }
         let idle = |worker: &WorkerId| self.idle.get(&(env, worker.clone())).copied();
         for other in tied.iter().filter(|candidate| Some(candidate.priority) == top) {
             if let (Some(theirs), Some(ours)) = (idle(&other.worker), idle(&chosen.worker))
                 && theirs < ours
             {
-                return Err(format!("{id} went to {}, though {} was idle longer: {decision:?}", chosen.worker, other.worker));
+                return Err(format!(
+                    "{id} went to {}, though {} was idle longer: {decision:?}",
+                    chosen.worker, other.worker
+                ));
             }
         }
         if decision.considered == 1 && decision.decided_by != DecidedBy::OnlyCandidate {
