@@ -244,9 +244,12 @@ impl Scheduler {
         if self.jobs.get(&id).is_some_and(|job| job.is_running(worker, attempt)) {
             return;
         }
-        let held = self.jobs.get(&id).is_some_and(|job| job.is_held(worker, attempt));
-        let step = Step::Run { worker: worker.clone() };
-        if !held || !self.step(now, &id, attempt, step, Reason::Accepted) {
+        // An answer that comes after its time still counts when nobody else has got the job: it is running there.
+        let reason = match self.jobs.get(&id).map(|job| &job.state) {
+            Some(JobState::Queued { .. }) => Reason::KeptByWorker,
+            _ => Reason::Accepted,
+        };
+        if !self.step(now, &id, attempt, Step::Run { worker: worker.clone() }, reason) {
             self.stop_attempt(worker, &id, attempt);
         }
         // A cancel that was sent while the offer was on its way reaches the worker behind it: it answers to it.

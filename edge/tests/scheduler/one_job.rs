@@ -79,6 +79,23 @@ fn a_lost_offer_returns_uncharged() {
 }
 
 #[test]
+fn a_late_answer_still_counts_while_nobody_else_has_the_job() {
+    let mut rig = Rig::new();
+    let job = rig.submit();
+    rig.hello(1, "mini-1");
+    rig.ready(1, 1, &[]);
+    for _ in 0..3 {
+        rig.pass(3_000);
+        rig.ping(1);
+    }
+    assert_eq!(rig.state(&job), "queued");
+    rig.accept(1, &job, 1);
+    assert_eq!((rig.state(&job), rig.cancels()), ("running", vec![]));
+    rig.complete(1, &job, 1);
+    assert_eq!(rig.state(&job), "completed");
+}
+
+#[test]
 fn whoever_reports_progress_runs_the_job_though_its_accept_was_lost() {
     // The accept went down with a turn whose transaction failed.
     let mut rig = Rig::new();
