@@ -97,7 +97,6 @@ impl Scheduler {
         job.virtual_start = self.queue.virtual_start(&job);
         match job.state {
             JobState::Queued { not_before } if not_before > now => {
-                self.queue.expect(&job);
                 self.timers.set(Timer::JobMayStart(id.clone()), not_before);
             }
             _ => self.queue.insert(&job),

@@ -6,14 +6,14 @@ use super::routing::{self, Decision};
 use super::transition::{Reason, Step};
 use super::{Effect, Offer, Scheduler, Timer};
 
-/// Jobs looked at for one match beyond those that were assigned: what no connected worker can do must not be searched through
-/// at every event.
-const MAX_PASSED_OVER: usize = 64;
+/// Different needs looked at for one match: somebody who asks for what nobody has, each time something else, must not keep
+/// the scheduler busy at every event.
+const MAX_NEEDS: usize = 1_000;
 
 impl Scheduler {
     /// Offers queued jobs in order for as long as somebody has an open slot for them.
     pub(super) fn dispatch(&mut self, now: TimestampMs) {
-        if self.paused || self.queue.len() == 0 {
+        if self.paused || self.queue.is_idle() {
             return;
         }
         let mut offered = false;
@@ -31,8 +31,8 @@ impl Scheduler {
         if !self.fleet.iter().any(super::Worker::is_open) {
             return None;
         }
-        self.queue.candidates(now).take(MAX_PASSED_OVER).find_map(|id| {
-            let job = self.jobs.get(id).filter(|job| !self.paused_tenants.contains(&job.tenant))?;
+        self.queue.heads(now).into_iter().take(MAX_NEEDS).find_map(|id| {
+            let job = self.jobs.get(id)?;
             routing::decide(&self.fleet, &job.request, self.config.policy)
                 .map(|decision| (id.clone(), decision))
         })

@@ -285,7 +285,6 @@ impl Scheduler {
         }
         if let JobState::Queued { not_before } = job.state {
             if not_before > now {
-                self.queue.expect(job);
                 self.timers.set(Timer::JobMayStart(id.clone()), not_before);
             } else {
                 self.queue.insert(job);

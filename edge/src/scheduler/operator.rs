@@ -35,6 +35,14 @@ impl Scheduler {
     pub fn pause(&mut self, tenant: Option<TenantId>) {
         match tenant {
             Some(tenant) => {
+                // Out, and in again to where paused tenants' jobs stand.
+                let waiting = |job: &&Job| job.tenant == tenant && self.queue.contains(job);
+                let waiting: Vec<JobId> =
+                    self.jobs.values().filter(waiting).map(|job| job.id.clone()).collect();
+                let jobs = || waiting.iter().filter_map(|id| self.jobs.get(id));
+                jobs().for_each(|job| self.queue.remove(job));
+                self.queue.pause(&tenant);
+                jobs().for_each(|job| self.queue.insert(job));
                 self.paused_tenants.insert(tenant);
             }
             None => self.paused = true,
@@ -47,11 +55,32 @@ impl Scheduler {
         match tenant {
             Some(tenant) => {
                 self.paused_tenants.remove(tenant);
+                self.line_up_again(tenant);
             }
             None => self.paused = false,
         }
         self.save_meta();
         self.dispatch(now);
+    }
+
+    /// Puts the jobs of a resumed tenant in line behind whom they would have let go first: while it was paused they did not wait.
+    fn line_up_again(&mut self, tenant: &TenantId) {
+        let parked = self.queue.resume(tenant);
+        for job in parked.iter().filter_map(|id| self.jobs.get(id)) {
+            self.queue.remove(job);
+        }
+        for id in parked {
+            let Some(job) = self.jobs.get_mut(&id) else { continue };
+            let start = self.queue.virtual_start(job);
+            let moved = start > job.virtual_start;
+            if moved {
+                job.virtual_start = start;
+            }
+            self.queue.insert(job);
+            if moved {
+                self.save(&id);
+            }
+        }
     }
 
     /// Lets a worker finish what it has, stems and quality included, and offers it nothing new.

@@ -39,6 +39,9 @@ impl Scheduler {
         scheduler.queue = Queue::with_clock(restored.meta.clock);
         scheduler.paused = restored.meta.paused;
         scheduler.paused_tenants = restored.meta.paused_tenants;
+        for tenant in &scheduler.paused_tenants {
+            scheduler.queue.pause(tenant);
+        }
         for control in &restored.controls {
             if let Some(until) = control.benched_until {
                 scheduler.timers.set(Timer::BenchOver(control.worker_id.clone()), until);
@@ -73,7 +76,6 @@ impl Scheduler {
         self.last_sequence = self.last_sequence.max(job.sequence);
         match &job.state {
             JobState::Queued { not_before } if *not_before > now => {
-                self.queue.expect(&job);
                 self.timers.set(Timer::JobMayStart(job.id.clone()), *not_before);
             }
             JobState::Queued { .. } => self.queue.insert(&job),

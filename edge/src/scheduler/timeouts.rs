@@ -1,6 +1,6 @@
 //! What happens when something did not happen.
 
-use shared_protocol::{JobFailure, JobId, TimestampMs, WorkerId, limits::LIVENESS_TIMEOUT};
+use shared_protocol::{Attempt, JobFailure, JobId, TimestampMs, WorkerId, limits::LIVENESS_TIMEOUT};
 
 use super::fleet::FORGET_AFTER;
 use super::job::{AfterLoss, JobState, worker_lost_failure};
@@ -15,11 +15,7 @@ impl Scheduler {
                 Timer::WorkerSilent(worker) => self.worker_is_gone(&worker, now),
                 Timer::WorkerForgotten(worker) => self.fleet.forget(&worker),
                 Timer::OfferUnanswered(job) => self.offer_came_to_nothing(&job, now),
-                Timer::JobMayStart(id) => {
-                    if let Some(job) = self.jobs.get(&id) {
-                        self.queue.insert(job);
-                    }
-                }
+                Timer::JobMayStart(id) => self.job_may_start(&id),
                 Timer::CancelUnconfirmed(job) => self.end_cancelled(&job, Reason::CancelUnconfirmed, now),
                 Timer::BenchOver(worker) => self.unbench(now, &worker),
                 Timer::FollowUpClosed(job) => {
@@ -33,6 +29,21 @@ impl Scheduler {
             }
         }
         self.dispatch(now);
+    }
+
+    fn job_may_start(&mut self, id: &JobId) {
+        let Some(job) = self.jobs.get_mut(id) else { return };
+        let begun = job.attempt != Attempt::NONE;
+        let start = self.queue.virtual_start(job);
+        // One that comes back keeps its place; a new one begins to wait only now.
+        let moved = !begun && start > job.virtual_start;
+        if moved {
+            job.virtual_start = start;
+        }
+        self.queue.insert(job);
+        if moved {
+            self.save(id);
+        }
     }
 
     /// The connection of a worker has ended. Its jobs stay its own until it was silent for too long: most come back at once.

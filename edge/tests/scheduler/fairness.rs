@@ -92,3 +92,52 @@ fn a_scheduled_job_waits_for_its_time_and_takes_no_slot_before() {
     assert_eq!(rig.take_offers(), vec![(1, later, 1)]);
     assert_eq!(rig.now, at);
 }
+
+#[test]
+fn jobs_that_nobody_can_do_stand_in_nobodys_way() {
+    let mut rig = Rig::new();
+    for _ in 0..200 {
+        rig.submit_as("acme", JobRequest { labels: vec!["gpu".into()], ..request() });
+    }
+    let single = rig.submit_as("acme", request());
+    assert_eq!(order(&mut rig, 1), vec![single]);
+}
+
+#[test]
+fn a_paused_tenants_many_jobs_stand_in_nobodys_way_and_nor_do_they_when_it_is_resumed() {
+    let mut rig = Rig::new();
+    let paused = TenantId::new("paused").unwrap();
+    rig.submit_as("paused", seconds(60));
+    rig.scheduler.pause(Some(paused.clone()));
+    rig.settle();
+    for _ in 0..200 {
+        rig.submit_as("paused", seconds(60));
+    }
+    let busy: Vec<JobId> = (0..50).map(|_| rig.submit_as("busy", seconds(60))).collect();
+    assert_eq!(order(&mut rig, 50), busy);
+    rig.evict(true);
+    rig.scheduler.resume(rig.now, Some(&paused));
+    rig.settle();
+    let single = rig.submit_as("quiet", seconds(60));
+    rig.ready(1, 4, &busy.iter().map(|id| (id, 1)).collect::<Vec<_>>());
+    let offers = rig.take_offers();
+    assert!(offers.iter().any(|offer| offer.1 == single), "what was paused has not been waiting: {offers:?}");
+}
+
+#[test]
+fn jobs_for_later_do_not_push_in_when_their_time_comes() {
+    let mut rig = Rig::new();
+    let at = TimestampMs(rig.now.0 + 60_000);
+    for _ in 0..50 {
+        rig.submit_as("nightly", JobRequest { not_before: Some(at), ..seconds(60) });
+    }
+    let busy: Vec<JobId> = (0..60).map(|_| rig.submit_as("busy", seconds(60))).collect();
+    assert_eq!(order(&mut rig, 60), busy);
+    for _ in 0..20 {
+        rig.pass(3_000);
+        rig.ping(1);
+    }
+    let single = rig.submit_as("quiet", seconds(60));
+    rig.ready(1, 4, &busy.iter().map(|id| (id, 1)).collect::<Vec<_>>());
+    assert!(rig.take_offers().iter().any(|offer| offer.1 == single));
+}
