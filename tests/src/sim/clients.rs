@@ -68,7 +68,7 @@ impl World {
         let again = self.random.between(500, 5_000);
         match answer {
             Some(Ok(Submitted::New(id) | Submitted::Known(id))) if !lost => {
-                let moment = Moment { now: stamp(self.now), healing: self.healing };
+                let moment = Moment { now: stamp(self.now) };
                 let store = &self.objects[env].store;
                 self.checks.see(moment, self.now, &Fact::Answered { env, request, job: &id, store });
                 self.clients[request].answer = Some(id);

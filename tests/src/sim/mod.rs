@@ -14,6 +14,7 @@ pub mod command;
 mod disturb;
 mod fault;
 
+mod mutant_list;
 mod mutants;
 mod network;
 mod object;

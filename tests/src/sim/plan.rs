@@ -193,7 +193,8 @@ fn crowd(random: &mut Random, shape: &Shape) -> Vec<RequestPlan> {
     model.fate = Fate::Sound;
     model.labels = vec![];
     model.not_before = None;
-    (0..random.between(10, 40))
+    let most = if random.chance(200) { 150 } else { 40 };
+    (0..random.between(10, most))
         .map(|_| {
             let at = model.at + random.below(4_000);
             RequestPlan { at, audio_seconds: random.skewed(5, 300), ..model.clone() }

@@ -79,7 +79,7 @@ impl World {
         }
         let brain = self.objects[env].restored(self.now);
         self.trace.line(name(env), || format!("restores its memory: {} live jobs", brain.jobs().count()));
-        let moment = Moment { now: stamp(self.now), healing: self.healing };
+        let moment = Moment { now: stamp(self.now) };
         self.checks.see(
             moment,
             self.now,
@@ -102,7 +102,7 @@ impl World {
 
     /// Writes what is to be written, and lets the checks look at each row.
     fn persist(&mut self, env: usize, effects: &[Effect], heard: &[(usize, ConnectionId, WorkerMessage)]) {
-        let moment = Moment { now: stamp(self.now), healing: self.healing };
+        let moment = Moment { now: stamp(self.now) };
         let (now, checks) = (self.now, &mut self.checks);
         let object = &mut self.objects[env];
         let mut heard = heard.iter().peekable();
@@ -141,8 +141,8 @@ impl World {
                     );
                 }
                 Some(Effect::SaveMeta(meta)) => {
-                    let before = std::mem::replace(&mut object.store.meta, (**meta).clone());
-                    checks.see(moment, now, &Fact::MetaSaved { env, before: &before, after: meta });
+                    object.store.meta = (**meta).clone();
+                    checks.see(moment, now, &Fact::MetaSaved { env, after: meta });
                 }
                 Some(Effect::SaveControl { worker, control }) => {
                     self.trace.line(name(env), || format!("{worker}: {control:?}"));
@@ -229,7 +229,7 @@ impl World {
 
     fn flush(&mut self, env: usize, pending: &mut Option<(ConnectionId, Vec<SchedulerMessage>)>) {
         let Some((connection, messages)) = pending.take() else { return };
-        let moment = Moment { now: stamp(self.now), healing: self.healing };
+        let moment = Moment { now: stamp(self.now) };
         for message in &messages {
             let store = &self.objects[env].store;
             self.checks.see(moment, self.now, &Fact::Sent { env, message, store });
@@ -274,7 +274,7 @@ impl World {
         let Some(brain) = &object.brain else { return };
         // Restoring costs more than everything else: now and then is enough.
         let restored = (object.turns % 61 == 0).then(|| object.restored(self.now));
-        let moment = Moment { now: stamp(self.now), healing: self.healing };
+        let moment = Moment { now: stamp(self.now) };
         let restored = restored.as_ref();
         self.checks.see(
             moment,

@@ -282,7 +282,13 @@ impl World {
             self.workers[index].sessions.get_mut(&env).and_then(|l| l.session.poll_effect())
         {
             match effect {
-                Effect::Send(message) => frame.push(message),
+                Effect::Send(message) => {
+                    if message.message_id().is_some() {
+                        let id = self.workers[index].id.clone();
+                        self.tell(&Fact::WorkerSays { env, worker: &id, message: &message });
+                    }
+                    frame.push(message);
+                }
                 Effect::Journal(message) => self.journal(index, env, message),
                 Effect::Forget(id) => self.forget(index, env, &id),
                 Effect::Connect => self.open_link(index, env),
@@ -443,7 +449,7 @@ impl World {
         let number = self.executions_made;
         let (pace, boot) = (execution.pace, self.workers[index].boot);
         self.workers[index].executions.insert(number, execution);
-        self.tell(&Fact::Started { place: &place, fate });
+        self.tell(&Fact::Started { place: &place });
         self.later(pace, Event::Pipeline { worker: index, boot, execution: number, stop: false });
     }
 

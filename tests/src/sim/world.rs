@@ -25,6 +25,9 @@ const SETTLE: u64 = 90_000;
 /// is half an hour, and one may follow on another.
 const HEALING_BOUND: u64 = 2 * 3_600_000;
 
+/// Somebody who never rests, perhaps without time going on, would keep a run from ending.
+const MOST_EVENTS: u64 = 5_000_000;
+
 /// A job may be tried seven times.
 const PER_JOB: u64 = 7 * 60_000;
 
@@ -136,7 +139,7 @@ impl World {
 
     /// Tells the checks a fact.
     pub fn tell(&mut self, fact: &Fact<'_>) {
-        self.checks.see(Moment { now: stamp(self.now), healing: self.healing }, self.now, fact);
+        self.checks.see(Moment { now: stamp(self.now) }, self.now, fact);
     }
 
     /// Adds an event that happens so much later.
@@ -158,6 +161,10 @@ impl World {
             events += 1;
             self.happen(event);
             if self.checks.violation.is_some() {
+                break;
+            }
+            if events > MOST_EVENTS {
+                self.checks.accuse("everything_ends", at, format!("{events} events, and no end"));
                 break;
             }
             if self.healing && at >= self.plan.heal_at + SETTLE {
@@ -187,9 +194,8 @@ impl World {
         let plan = format!("{:?}", self.plan);
         self.trace.line("plan", || plan);
         let reliable = faults.object_is_reliable();
-        let calm = faults.recurring.is_empty() && faults.dies_in_effect == 0 && faults.refused == 0;
         let uniform = self.plan.uniform;
-        self.tell(&Fact::Begins { environments, reliable, calm, uniform });
+        self.tell(&Fact::Begins { reliable, uniform, max_live_jobs: self.plan.max_live_jobs });
         for worker in 0..self.workers.len() {
             let delay = self.random.below(3_000);
             self.later(delay, Event::Start { worker });
@@ -235,7 +241,7 @@ impl World {
     fn glance(&mut self) {
         for env in 0..self.objects.len() {
             let reachable = self.objects[env].away_until <= self.now;
-            let moment = Moment { now: stamp(self.now), healing: self.healing };
+            let moment = Moment { now: stamp(self.now) };
             self.checks.see(
                 moment,
                 self.now,
@@ -294,7 +300,7 @@ impl World {
             }
         }
         for env in 0..self.objects.len() {
-            let moment = Moment { now: stamp(self.now), healing: true };
+            let moment = Moment { now: stamp(self.now) };
             self.checks.see(moment, self.now, &Fact::Over { env, store: &self.objects[env].store });
         }
     }

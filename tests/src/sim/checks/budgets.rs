@@ -42,6 +42,13 @@ impl Check for Budgets {
         if last == Some(Reason::RetriesUsedUp) && retries < MAX_RETRIES {
             return Err(format!("{} failed for good after {retries} retries of {MAX_RETRIES}", after.id));
         }
+        let code = after.failure.as_ref().map(|failure| failure.code);
+        if last == Some(Reason::RetryableFailure) && code.is_some_and(|code| !code.retryable()) {
+            return Err(format!(
+                "{} is tried again after {code:?}, which no other attempt can mend",
+                after.id
+            ));
+        }
         if last == Some(Reason::WorkersUsedUp) && lost <= MAX_WORKERS_LOST {
             return Err(format!("{} is set aside after {lost} workers of {MAX_WORKERS_LOST}", after.id));
         }

@@ -1,12 +1,18 @@
 //! A cancelled job ends: nobody queues it again or offers it again, and a worker that is told to stop an attempt stops it.
 
+use std::collections::BTreeMap;
+
+use shared_protocol::{JobId, SchedulerMessage, TimestampMs, WorkerId};
+
 use super::{Check, Command, Fact, Moment, Verdict};
 
 /// See the module.
 #[derive(Default)]
 pub struct Cancels {
     /// Jobs of which a cancel was asked, and when it held.
-    asked: std::collections::BTreeMap<(usize, shared_protocol::JobId), shared_protocol::TimestampMs>,
+    asked: BTreeMap<(usize, JobId), TimestampMs>,
+    /// Cancels that have to be told to a worker in the present turn.
+    untold: BTreeMap<(usize, JobId), WorkerId>,
 }
 
 /// A cancel that no worker confirms ends its job by itself: 15 s, and a minute should the alarm have been lost. Each eviction starts
@@ -23,11 +29,26 @@ impl Check for Cancels {
             Fact::Saved { after, .. } if after.cancel_requested && after.state.name() == "queued" => {
                 return Err(format!("{} was cancelled and is queued again", after.id));
             }
-            Fact::Saved { env, after, .. } if after.state.is_ended() => {
+            Fact::Saved { env, after, .. } if after.state.is_ended() || !after.cancel_requested => {
                 self.asked.remove(&(*env, after.id.clone()));
+                self.untold.remove(&(*env, after.id.clone()));
             }
-            Fact::Saved { env, after, .. } if !after.cancel_requested => {
-                self.asked.remove(&(*env, after.id.clone()));
+            Fact::Saved { env, before: Some(before), after, .. } if !before.cancel_requested => {
+                let holder = after.state.worker().map(|worker| ((*env, after.id.clone()), worker.clone()));
+                self.untold.extend(holder);
+            }
+            Fact::Sent { env, message: SchedulerMessage::Cancel(cancel), .. } => {
+                self.untold.remove(&(*env, cancel.job_id.clone()));
+            }
+            Fact::Interrupted { .. } | Fact::TurnFailed { .. } => self.untold.clear(),
+            Fact::TurnEnded { brain, .. } => {
+                for ((_, job), holder) in std::mem::take(&mut self.untold) {
+                    let connected =
+                        brain.workers().any(|w| w.snapshot.worker_id == holder && w.connection.is_some());
+                    if connected {
+                        return Err(format!("{job} was cancelled, and {holder} was not told"));
+                    }
+                }
             }
             Fact::Offered { job, .. } if job.cancel_requested => {
                 return Err(format!("{} was cancelled and is offered again", job.id));

@@ -3,7 +3,6 @@
 use edge::scheduler::{ConnectionId, Job, Meta, Playlist, Scheduler, WorkerControl};
 use shared_protocol::{Attempt, JobId, SchedulerMessage, TenantId, TimestampMs, WorkerId, WorkerMessage};
 
-use crate::sim::plan::Fate;
 use crate::sim::store::Store;
 
 /// How a run of an attempt ended.
@@ -61,14 +60,12 @@ pub struct Place {
 pub enum Fact<'a> {
     /// The run begins.
     Begins {
-        /// Its environments.
-        environments: usize,
         /// Whether alarms and objects are reliable in this run, so that bounds hold to the second.
         reliable: bool,
-        /// Whether the links and processes of workers are.
-        calm: bool,
         /// Whether every worker can do every job, and nothing waits for a time or a resumed tenant.
         uniform: bool,
+        /// The bound of live jobs.
+        max_live_jobs: usize,
     },
     /// A worker's message was handled in a turn that was persisted. Comes before what it led to.
     Heard {
@@ -107,8 +104,6 @@ pub enum Fact<'a> {
     MetaSaved {
         /// The environment.
         env: usize,
-        /// The row before.
-        before: &'a Meta,
         /// The row now.
         after: &'a Meta,
     },
@@ -209,8 +204,6 @@ pub enum Fact<'a> {
     Started {
         /// Where.
         place: &'a Place,
-        /// What will become of it.
-        fate: Fate,
     },
     /// A run of an attempt ended.
     Ended {
@@ -238,6 +231,15 @@ pub enum Fact<'a> {
         /// The environment.
         env: usize,
         /// Whose.
+        worker: &'a WorkerId,
+        /// The message.
+        message: &'a WorkerMessage,
+    },
+    /// A session wants a terminal message sent.
+    WorkerSays {
+        /// The environment.
+        env: usize,
+        /// Who.
         worker: &'a WorkerId,
         /// The message.
         message: &'a WorkerMessage,
@@ -287,6 +289,4 @@ pub enum Fact<'a> {
 pub struct Moment {
     /// By the scheduler's clock.
     pub now: TimestampMs,
-    /// The faults have ended.
-    pub healing: bool,
 }

@@ -1,4 +1,5 @@
-//! A job that a client was told of is there for ever, and has ended when everything has.
+//! A job that a client was told of is there for ever, and has ended when everything has. There are never more live ones than may
+//! be: who comes too late is told so.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +10,7 @@ use super::{Check, Fact, Moment, Verdict};
 /// See the module.
 #[derive(Default)]
 pub struct NoJobLost {
+    most: usize,
     told: BTreeSet<(usize, JobId)>,
 }
 
@@ -19,6 +21,13 @@ impl Check for NoJobLost {
 
     fn see(&mut self, _moment: Moment, fact: &Fact<'_>) -> Verdict {
         match fact {
+            Fact::Begins { max_live_jobs, .. } => self.most = *max_live_jobs,
+            Fact::Saved { before: None, store, .. } if self.most < 1_000 => {
+                let live = store.jobs.values().filter(|job| !job.state.is_ended()).count();
+                if live > self.most {
+                    return Err(format!("{live} jobs are live, and {} may be", self.most));
+                }
+            }
             Fact::Answered { env, job, store, request } => {
                 self.told.insert((*env, (*job).clone()));
                 if !store.jobs.contains_key(job) {

@@ -1,10 +1,11 @@
-//! A worker's report takes no job away that the worker has: not one that it runs, and not one whose end lies on its disk, which
-//! it has to tell before it reports.
+//! Nothing is taken from a worker that has it: a report takes away neither what the worker runs nor what it has completed and
+//! will tell before it reports; a failure takes away the attempt that failed and no other; and what a worker brings back that
+//! nobody else has got stays its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use edge::scheduler::{Reason, Transition};
-use shared_protocol::{Attempt, JobId, WorkerId, WorkerMessage};
+use edge::scheduler::{Job, JobState, Reason};
+use shared_protocol::{Attempt, JobId, SchedulerMessage, WorkerId, WorkerMessage};
 
 use super::{Check, Fact, Moment, Place, Verdict};
 
@@ -12,9 +13,12 @@ use super::{Check, Fact, Moment, Place, Verdict};
 #[derive(Default)]
 pub struct NoNeedlessRerun {
     running: BTreeSet<Place>,
-    kept: BTreeMap<(usize, WorkerId, JobId, Attempt), u32>,
+    /// Completions that lie on a worker's disk.
+    kept: BTreeSet<(usize, WorkerId, JobId, Attempt)>,
     /// Environments in which something that was heard may have been forgotten.
     forgetful: BTreeSet<usize>,
+    /// What the reports of the present turn listed.
+    listed: BTreeSet<(JobId, Attempt)>,
 }
 
 impl Check for NoNeedlessRerun {
@@ -32,7 +36,7 @@ impl Check for NoNeedlessRerun {
             }
             Fact::Journaled { env, worker, message } => {
                 if let Some((job, attempt)) = completed(message) {
-                    self.kept.insert((*env, (*worker).clone(), job, attempt), 0);
+                    self.kept.insert((*env, (*worker).clone(), job, attempt));
                 }
             }
             Fact::Unjournaled { env, worker, message, .. } => {
@@ -44,32 +48,55 @@ impl Check for NoNeedlessRerun {
                 self.forgetful.insert(*env);
             }
             Fact::Saved { env, before: Some(before), after, .. } => {
-                let (Some(worker), Some(last)) = (before.state.worker(), after.history.last()) else {
-                    return Ok(());
-                };
-                if after.history.len() == before.history.len() || !is_not_listed(last) {
-                    return Ok(());
-                }
-                let (job, attempt) = (after.id.clone(), before.attempt);
-                let place = Place { env: *env, worker: worker.clone(), job: job.clone(), attempt };
-                if self.running.contains(&place) {
-                    return Err(format!("{job}/{attempt} was taken from {worker}, which runs it"));
-                }
-                let kept = self.kept.contains_key(&(*env, worker.clone(), job.clone(), attempt));
-                if kept && !self.forgetful.contains(env) {
+                return self.taken(*env, before, after);
+            }
+            Fact::Heard { message: WorkerMessage::Ready(ready), .. } => {
+                self.listed
+                    .extend(ready.job_ids.iter().map(|running| (running.job_id.clone(), running.attempt)));
+            }
+            Fact::Sent { message: SchedulerMessage::Cancel(cancel), store, .. } => {
+                let queued = store.jobs.get(&cancel.job_id).is_some_and(|job| {
+                    matches!(job.state, JobState::Queued { .. }) && job.attempt == cancel.attempt
+                });
+                if queued && self.listed.contains(&(cancel.job_id.clone(), cancel.attempt)) {
                     return Err(format!(
-                        "{job}/{attempt} was taken from {worker}, which has completed it and not been heard"
+                        "{}/{} is stopped, though nobody else has got it",
+                        cancel.job_id, cancel.attempt
                     ));
                 }
             }
+            Fact::TurnEnded { .. } | Fact::Interrupted { .. } => self.listed.clear(),
             _ => {}
         }
         Ok(())
     }
 }
 
-fn is_not_listed(transition: &Transition) -> bool {
-    transition.reason == Reason::NotListed
+impl NoNeedlessRerun {
+    fn taken(&self, env: usize, before: &Job, after: &Job) -> Verdict {
+        let (Some(worker), Some(last)) = (before.state.worker(), after.history.last()) else { return Ok(()) };
+        if after.history.len() == before.history.len() {
+            return Ok(());
+        }
+        let (job, attempt) = (after.id.clone(), before.attempt);
+        let running =
+            self.running.contains(&Place { env, worker: worker.clone(), job: job.clone(), attempt });
+        match last.reason {
+            Reason::NotListed if running => {
+                Err(format!("{job}/{attempt} was taken from {worker}, which runs it"))
+            }
+            Reason::NotListed if !self.forgetful.contains(&env) => {
+                match self.kept.contains(&(env, worker.clone(), job.clone(), attempt)) {
+                    true => Err(format!("{job}/{attempt} was taken from {worker}, which has completed it")),
+                    false => Ok(()),
+                }
+            }
+            Reason::RetryableFailure | Reason::FinalFailure | Reason::RetriesUsedUp if running => {
+                Err(format!("{job}/{attempt} is said to have failed, and runs on {worker}"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 fn completed(message: &WorkerMessage) -> Option<(JobId, Attempt)> {

@@ -40,6 +40,12 @@ impl Check for Replay {
             Fact::Sent { env, message: SchedulerMessage::Ack(ack), .. } => {
                 self.acknowledged.insert((*env, ack.message_id.clone()));
             }
+            Fact::WorkerSays { env, worker, message } => {
+                let Some(id) = message.message_id() else { return Ok(()) };
+                if !self.kept.get(&(*env, (*worker).clone())).is_some_and(|kept| kept.contains(id)) {
+                    return Err(format!("{worker} sends {id}, which is not on its disk"));
+                }
+            }
             Fact::WorkerSent { env, worker, messages } => {
                 let key = (*env, (*worker).clone());
                 for message in *messages {
@@ -54,9 +60,6 @@ impl Check for Replay {
                             }
                         }
                         (_, Some(id)) => {
-                            if !self.kept.get(&key).is_some_and(|kept| kept.contains(id)) {
-                                return Err(format!("{worker} sends {id}, which is not on its disk"));
-                            }
                             if let Some(unsent) = self.unsent.get_mut(&key) {
                                 unsent.remove(id);
                             }
