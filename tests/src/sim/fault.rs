@@ -77,6 +77,8 @@ pub struct Faults {
     pub store_breaks: u32,
     /// Of a thousand turns in so many the object is evicted between two effects.
     pub interrupted: u32,
+    /// Of a thousand offers so many cannot be signed, and stay unsent.
+    pub unsigned: u32,
     /// Of a thousand alarms so many are late, up to a minute.
     pub alarm_late: u32,
     /// Of a thousand alarms so many go off twice.
@@ -123,6 +125,7 @@ impl Faults {
             store_fails: rate(30),
             store_breaks: rate(30),
             interrupted: rate(40),
+            unsigned: rate(60),
             alarm_late: rate(300),
             alarm_twice: rate(300),
             alarm_lost: rate(200),

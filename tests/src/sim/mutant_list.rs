@@ -125,7 +125,7 @@ pub const MUTANTS: [Mutant; 71] = [
         "rejection_leaves_slots_open",
         "S3",
         "a worker that turned an offer down gets the next one at once",
-        600,
+        3000,
         "edge/src/scheduler/messages.rs",
         r"    fn reject(&mut self, now: TimestampMs, worker: &WorkerId, reject: &Reject) {
         if let Some(entry) = self.fleet.get_mut(worker) {

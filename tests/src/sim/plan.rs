@@ -197,7 +197,9 @@ fn crowd(random: &mut Random, shape: &Shape) -> Vec<RequestPlan> {
     (0..random.between(10, most))
         .map(|_| {
             let at = model.at + random.below(4_000);
-            RequestPlan { at, audio_seconds: random.skewed(5, 300), ..model.clone() }
+            // Where there are two environments, both are flooded at one moment, and both want the same slots.
+            let env = random.index(shape.environments);
+            RequestPlan { env, at, audio_seconds: random.skewed(5, 300), ..model.clone() }
         })
         .collect()
 }

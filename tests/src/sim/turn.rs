@@ -196,6 +196,9 @@ impl World {
                     self.close_socket(env, connection);
                     continue;
                 }
+                Effect::Offer { .. } if !self.healing && self.random.chance(self.plan.faults.unsigned) => {
+                    continue;
+                }
                 Effect::Offer { connection, offer } => {
                     let assign = Assign {
                         job_id: offer.job_id,
@@ -273,7 +276,7 @@ impl World {
         let object = &self.objects[env];
         let Some(brain) = &object.brain else { return };
         // Restoring costs more than everything else: now and then is enough.
-        let restored = (object.turns % 61 == 0).then(|| object.restored(self.now));
+        let restored = object.turns.is_multiple_of(61).then(|| object.restored(self.now));
         let moment = Moment { now: stamp(self.now) };
         let restored = restored.as_ref();
         self.checks.see(
