@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use edge::scheduler::{FAILURES_IN_A_ROW, Job};
+use edge::scheduler::{FAILURES_IN_A_ROW, Job, Reason};
 use shared_protocol::{FailureCode, JobId, TimestampMs, WorkerId, WorkerMessage};
 
 use super::{Check, Command, Fact, Moment, Verdict};
@@ -10,8 +10,11 @@ use super::{Check, Command, Fact, Moment, Verdict};
 /// See the module.
 #[derive(Default)]
 pub struct Breaker {
-    /// Failures in a row since the scheduler began to count: it counts in its memory.
+    /// Failures in a row that a worker told since the scheduler began to count: it counts in its memory. What is told over a
+    /// connection whose `hello` was lost in an eviction is not heard, so these excuse a bench and never demand one.
     failures: BTreeMap<(usize, WorkerId), u32>,
+    /// Failures in a row that the scheduler charged: these demand a bench.
+    charged: BTreeMap<(usize, WorkerId), u32>,
     holders: BTreeMap<(usize, JobId), Job>,
     due: Option<(usize, WorkerId)>,
     /// Benches that operators asked for.
@@ -28,11 +31,13 @@ impl Check for Breaker {
     fn see(&mut self, _moment: Moment, fact: &Fact<'_>) -> Verdict {
         match fact {
             Fact::Saved { env, after, .. } => {
-                self.holders.insert((*env, after.id.clone()), (*after).clone());
+                let before = self.holders.insert((*env, after.id.clone()), (*after).clone());
+                self.charge(*env, before.as_ref(), after);
             }
             // The count does not outlive the scheduler's memory, nor a restart of the worker.
             Fact::Restored { env, .. } | Fact::TurnFailed { env } => {
-                self.failures.retain(|(e, _), _| e != env)
+                self.failures.retain(|(e, _), _| e != env);
+                self.charged.retain(|(e, _), _| e != env);
             }
             Fact::Heard { env, worker, message, .. } => {
                 let key = (*env, (*worker).clone());
@@ -40,9 +45,11 @@ impl Check for Breaker {
                     WorkerMessage::Hello(_) => {
                         // A restart begins anew; a reconnect may go on counting. Either is fine here.
                         self.failures.remove(&key);
+                        self.charged.remove(&key);
                     }
                     WorkerMessage::Complete(c) if self.handled.insert((*env, c.message_id.clone())) => {
                         self.failures.remove(&key);
+                        self.charged.remove(&key);
                     }
                     WorkerMessage::Failed(failed)
                         if self.handled.insert((*env, failed.message_id.clone())) =>
@@ -51,12 +58,7 @@ impl Check for Breaker {
                         let held = held.is_some_and(|job| job.is_held(worker, failed.attempt));
                         let code = failed.failure.code;
                         if held && code.retryable() && code != FailureCode::WorkerStopping {
-                            let count = self.failures.entry(key.clone()).or_insert(0);
-                            *count += 1;
-                            if *count >= FAILURES_IN_A_ROW {
-                                self.failures.remove(&key);
-                                self.due = Some(key);
-                            }
+                            *self.failures.entry(key).or_insert(0) += 1;
                         }
                     }
                     _ => {}
@@ -91,5 +93,25 @@ impl Check for Breaker {
             _ => {}
         }
         Ok(())
+    }
+}
+
+impl Breaker {
+    fn charge(&mut self, env: usize, before: Option<&Job>, after: &Job) {
+        let Some((before, worker)) = before.and_then(|job| Some((job, job.state.worker()?))) else { return };
+        let last = after.history.last();
+        let reason = last.map(|transition| transition.reason);
+        let code = after.failure.as_ref().map(|failure| failure.code);
+        let failed = matches!(reason, Some(Reason::RetryableFailure | Reason::RetriesUsedUp));
+        if !failed || last == before.history.last() || code == Some(FailureCode::WorkerStopping) {
+            return;
+        }
+        let key = (env, worker.clone());
+        let count = self.charged.entry(key.clone()).or_insert(0);
+        *count += 1;
+        if *count >= FAILURES_IN_A_ROW {
+            self.charged.remove(&key);
+            self.due = Some(key);
+        }
     }
 }
