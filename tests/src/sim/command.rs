@@ -24,6 +24,10 @@ pub fn run(arguments: &[String]) -> Result<bool, String> {
         number.map(Some).ok_or_else(|| format!("{name} needs a number\n{USAGE}"))
     };
     let flag = |name: &str| arguments.iter().any(|argument| argument == name);
+    if flag("--help") || flag("-h") {
+        println!("{USAGE}");
+        return Ok(true);
+    }
     let jobs = option("--jobs")?.unwrap_or(2).max(1);
     match arguments.first().map(String::as_str) {
         Some("run") => {
