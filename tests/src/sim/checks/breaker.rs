@@ -77,6 +77,7 @@ impl Check for Breaker {
                 }
                 // After a reconnect the scheduler may have counted further than this check did.
                 let counted = self.failures.remove(&key).is_some();
+                self.charged.remove(&key);
                 if self.due.as_ref() == Some(&key) {
                     self.due = None;
                 } else if !self.asked.contains_key(&key) && !counted {
