@@ -124,7 +124,7 @@ impl Copy {
                     let end = rest.find([':', ';']).unwrap_or(rest.len());
                     &rest[..end]
                 });
-                line.starts_with("//") || named.is_some_and(|name| pure.contains(&name))
+                line.starts_with("//!") || named.is_some_and(|name| pure.contains(&name))
             })
             .collect();
         self.write(&format!("{folder}/mod.rs"), &(kept.join("\n") + "\n"))
