@@ -476,7 +476,7 @@ impl World {
         if let Some((number, execution)) = found {
             execution.stopping = true;
             let number = *number;
-            let takes = if self.random.chance(30) { 20_000 } else { self.random.skewed(5, 4_000) };
+            let takes = if self.random.chance(80) { 40_000 } else { self.random.skewed(5, 4_000) };
             self.later(takes, Event::Pipeline { worker: index, boot, execution: number, stop: true });
         }
     }
@@ -617,8 +617,13 @@ pub fn segments_of(audio_seconds: u64) -> u32 {
     (audio_seconds / 6 + 1).min(200) as u32
 }
 
+/// Length of a segment: no two neighbours are equal, so that none can stand in another's place.
+pub fn segment_duration(sequence: u32) -> DurationMs {
+    DurationMs(6_000 + u64::from(sequence % 100))
+}
+
 fn segments(range: std::ops::Range<u32>) -> Vec<HlsSegment> {
-    range.map(|sequence| HlsSegment { sequence, duration_ms: DurationMs(6_000), size: 9 }).collect()
+    range.map(|sequence| HlsSegment { sequence, duration_ms: segment_duration(sequence), size: 9 }).collect()
 }
 
 fn outcome(hls_segments: u32, audio_seconds: f64) -> JobOutcome {

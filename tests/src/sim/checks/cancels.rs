@@ -9,6 +9,7 @@ use super::{Check, Command, Fact, Moment, Verdict};
 /// See the module.
 #[derive(Default)]
 pub struct Cancels {
+    reliable: bool,
     /// Jobs of which a cancel was asked, and when it held.
     asked: BTreeMap<(usize, JobId), TimestampMs>,
     /// Cancels that have to be told to a worker in the present turn.
@@ -19,6 +20,9 @@ pub struct Cancels {
 /// the 15 s again.
 const BOUND_MS: u64 = 120_000;
 
+/// Where alarms go off and objects stay, it takes 15 s and no longer.
+const PROMISED_MS: u64 = 16_000;
+
 impl Check for Cancels {
     fn name(&self) -> &'static str {
         "cancels"
@@ -26,6 +30,7 @@ impl Check for Cancels {
 
     fn see(&mut self, moment: Moment, fact: &Fact<'_>) -> Verdict {
         match fact {
+            Fact::Begins { reliable, .. } => self.reliable = *reliable,
             Fact::Saved { after, .. } if after.cancel_requested && after.state.name() == "queued" => {
                 return Err(format!("{} was cancelled and is queued again", after.id));
             }
@@ -65,8 +70,9 @@ impl Check for Cancels {
                 self.asked.retain(|(e, job), _| {
                     e != env || store.jobs.get(job).is_some_and(|j| !j.state.is_ended())
                 });
+                let bound = if self.reliable { PROMISED_MS } else { BOUND_MS };
                 if let Some(((_, job), at)) =
-                    self.asked.iter().find(|((e, _), at)| e == env && (moment.now - **at).0 > BOUND_MS)
+                    self.asked.iter().find(|((e, _), at)| e == env && (moment.now - **at).0 > bound)
                 {
                     return Err(format!(
                         "{job} was cancelled {} s ago and lives on",

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use edge::scheduler::{Job, JobState, Reason};
+use edge::scheduler::{ConnectionId, Job, JobState, Reason};
 use shared_protocol::{Attempt, JobId, SchedulerMessage, WorkerId, WorkerMessage};
 
 use super::{Check, Fact, Moment, Place, Verdict};
@@ -17,6 +17,11 @@ pub struct NoNeedlessRerun {
     kept: BTreeSet<(usize, WorkerId, JobId, Attempt)>,
     /// Environments in which something that was heard may have been forgotten.
     forgetful: BTreeSet<usize>,
+    /// Connections whose `hello` is kept for sure, and those of the present turn.
+    greeted: BTreeSet<(usize, ConnectionId)>,
+    greeting: BTreeSet<(usize, ConnectionId)>,
+    /// Attempts of which the scheduler heard how far they are.
+    progressed: BTreeSet<(usize, JobId, Attempt)>,
     /// What the reports of the present turn listed.
     listed: BTreeSet<(JobId, Attempt)>,
 }
@@ -45,6 +50,7 @@ impl Check for NoNeedlessRerun {
                 }
             }
             Fact::TurnFailed { env } => {
+                self.greeting.clear();
                 self.forgetful.insert(*env);
             }
             Fact::Saved { env, before: Some(before), after, .. } => {
@@ -65,7 +71,22 @@ impl Check for NoNeedlessRerun {
                     ));
                 }
             }
-            Fact::TurnEnded { .. } | Fact::Interrupted { .. } => self.listed.clear(),
+            Fact::Heard { env, connection, message: WorkerMessage::Hello(_), .. } => {
+                self.greeting.insert((*env, *connection));
+            }
+            Fact::Heard { env, connection, message: WorkerMessage::Progress(progress), .. } => {
+                if self.greeted.contains(&(*env, *connection)) {
+                    self.progressed.insert((*env, progress.job_id.clone(), progress.attempt));
+                }
+            }
+            Fact::TurnEnded { .. } => {
+                self.listed.clear();
+                self.greeted.append(&mut self.greeting);
+            }
+            Fact::Interrupted { .. } => {
+                self.listed.clear();
+                self.greeting.clear();
+            }
             _ => {}
         }
         Ok(())
@@ -82,6 +103,9 @@ impl NoNeedlessRerun {
         let running =
             self.running.contains(&Place { env, worker: worker.clone(), job: job.clone(), attempt });
         match last.reason {
+            Reason::OfferUnanswered if running && self.progressed.contains(&(env, job.clone(), attempt)) => {
+                Err(format!("{job}/{attempt} was taken from {worker}, which tells how far it is"))
+            }
             Reason::NotListed if running => {
                 Err(format!("{job}/{attempt} was taken from {worker}, which runs it"))
             }
