@@ -74,10 +74,10 @@ impl Check for NoNeedlessRerun {
             Fact::Heard { env, connection, message: WorkerMessage::Hello(_), .. } => {
                 self.greeting.insert((*env, *connection));
             }
-            Fact::Heard { env, connection, message: WorkerMessage::Progress(progress), .. } => {
-                if self.greeted.contains(&(*env, *connection)) {
-                    self.progressed.insert((*env, progress.job_id.clone(), progress.attempt));
-                }
+            Fact::Heard { env, connection, message: WorkerMessage::Progress(progress), .. }
+                if self.greeted.contains(&(*env, *connection)) =>
+            {
+                self.progressed.insert((*env, progress.job_id.clone(), progress.attempt));
             }
             Fact::TurnEnded { .. } => {
                 self.listed.clear();
