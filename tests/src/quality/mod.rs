@@ -9,6 +9,7 @@ mod restore;
 pub use report::{COLUMNS, Report, Row};
 
 use crate::measures::si_sdr;
+use crate::recordings::manifest::{Clip, Manifest};
 use crate::recordings::{Noisy, RecordingSet, RecordingsError, decode};
 use mini_worker::scorer::{SAMPLE_RATE as SCORED_RATE, ScoreError, Scorer, Scores};
 use mini_worker::storage::{Bundle, BundleError, Home, bundle};
@@ -108,11 +109,16 @@ pub fn run(options: &Options) -> Result<Report, QualityError> {
 
 /// Mixtures, the clean speech itself, and the demonstration.
 fn cases(set: &RecordingSet, quick: bool) -> Result<Vec<Case>, QualityError> {
-    let core: Vec<String> = core_speech();
+    let manifest = Manifest::built_in();
+    let speech_where = |choose: &dyn Fn(&Clip) -> bool| -> Vec<String> {
+        manifest.speech.iter().filter(|clip| choose(clip)).map(|clip| clip.name.clone()).collect()
+    };
+    let core = speech_where(&|clip| !manifest.package(&clip.package).optional);
+    let no_reference = speech_where(&|clip| clip.no_reference);
     let wanted = |speech: &str| !quick || core.iter().any(|name| name == speech);
     let mixture = |noisy: Noisy| Case {
         // In a room the clean speech is not in the mixture unchanged: the ratio would measure the echo.
-        clean: (!noisy.noise.contains('-')).then_some(noisy.clean),
+        clean: (!noisy.noise.contains('-') && !no_reference.contains(&noisy.speech)).then_some(noisy.clean),
         set: noisy.noise,
         snr_db: Some(noisy.snr_db),
         path: noisy.path,
@@ -126,12 +132,6 @@ fn cases(set: &RecordingSet, quick: bool) -> Result<Vec<Case>, QualityError> {
     let demonstration = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/demo/inaugural.flac");
     cases.push(Case { set: "demonstration".into(), snr_db: None, path: demonstration, clean: None });
     Ok(cases)
-}
-
-fn core_speech() -> Vec<String> {
-    let manifest = crate::recordings::manifest::Manifest::built_in();
-    let core = manifest.speech.iter().filter(|clip| !manifest.package(&clip.package).optional);
-    core.map(|clip| clip.name.clone()).collect()
 }
 
 fn load_scorer() -> Result<Scorer, QualityError> {

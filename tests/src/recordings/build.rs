@@ -2,7 +2,9 @@
 
 use super::chance::Chance;
 use super::manifest::{Babble, Clip, Long, Manifest, text};
-use super::mix::{at_snr, convolve, cut, excerpt, fade, join, rms, samples_in, scale, to_peak, to_rms};
+use super::mix::{
+    at_snr, convolve, cut, excerpt, fade, join, rms, samples_in, scale, to_peak, to_rms, without_rumble,
+};
 use super::package::{download, hex, take};
 use super::room::impulse_response;
 use super::set::RecordingSet;
@@ -14,7 +16,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Raise it when the same list makes other sounds.
-const METHOD: u32 = 1;
+const METHOD: u32 = 2;
 
 /// Pause between joined words, in seconds.
 const GAP_SECONDS: f64 = 0.35;
@@ -69,7 +71,8 @@ fn make(folder: &Path, manifest: &Manifest, tell: &mut dyn FnMut(String)) -> Res
 
     let mut speech = Sounds::new();
     for clip in manifest.speech.iter().filter(|clip| raw.contains_key(&clip.name)) {
-        let mut samples = cut(&raw[&clip.name], samples_in(clip.start), samples_in(clip.seconds));
+        let samples = cut(&raw[&clip.name], samples_in(clip.start), samples_in(clip.seconds));
+        let mut samples = without_rumble(&samples);
         to_peak(&mut samples, SPEECH_PEAK);
         fade(&mut samples);
         write(&partial.join(format!("clean/{}.wav", clip.name)), 1, &samples)?;

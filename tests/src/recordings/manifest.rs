@@ -85,6 +85,9 @@ pub struct Clip {
     pub language: String,
     /// What is heard.
     pub about: String,
+    /// Not clean enough to measure a distance from: it holds the echo of a hall, or other voices.
+    #[serde(default)]
+    pub no_reference: bool,
 }
 
 /// Many voices at once.
