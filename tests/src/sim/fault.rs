@@ -66,6 +66,9 @@ const KINDS: [(Fault, u64); 18] = [
     (Fault::Discard, 120_000),
 ];
 
+/// What takes the object's memory.
+const OF_THE_OBJECT: [Fault; 3] = [Fault::Hibernate, Fault::Deploy, Fault::Outage];
+
 /// What goes wrong in one run.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
@@ -120,9 +123,9 @@ impl Faults {
             })
             .collect();
         let mut rate = |most: u64| if random.chance(density) { random.between(1, most) as u32 } else { 0 };
-        Self {
+        let mut faults = Self {
             recurring,
-            store_fails: rate(30),
+            store_fails: rate(100),
             store_breaks: rate(30),
             interrupted: rate(40),
             unsigned: rate(60),
@@ -135,7 +138,24 @@ impl Faults {
             refused: rate(300),
             attempt_fails: rate(150),
             lies: rate(500),
+        };
+        if random.chance(150) {
+            faults.spare_the_object();
         }
+        faults
+    }
+
+    /// Leaves out what the promised bounds do not hold under.
+    fn spare_the_object(&mut self) {
+        let rates = [
+            &mut self.store_fails,
+            &mut self.store_breaks,
+            &mut self.interrupted,
+            &mut self.alarm_late,
+            &mut self.alarm_lost,
+        ];
+        rates.into_iter().for_each(|rate| *rate = 0);
+        self.recurring.retain(|(fault, _)| !OF_THE_OBJECT.contains(fault));
     }
 
     /// Whether a recurring fault is on.
@@ -146,7 +166,6 @@ impl Faults {
     /// Whether the alarm and the object are as reliable as promised: then the promised bounds hold to the second.
     pub fn object_is_reliable(&self) -> bool {
         let rates = [self.store_fails, self.store_breaks, self.interrupted, self.alarm_late, self.alarm_lost];
-        let kinds = [Fault::Hibernate, Fault::Deploy, Fault::Outage];
-        rates.iter().all(|rate| *rate == 0) && !kinds.iter().any(|kind| self.has(*kind))
+        rates.iter().all(|rate| *rate == 0) && !OF_THE_OBJECT.iter().any(|kind| self.has(*kind))
     }
 }

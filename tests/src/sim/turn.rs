@@ -56,7 +56,8 @@ impl World {
         }
         if transaction != Transaction::Works {
             self.trace.line(name(env), || format!("the transaction fails: {transaction:?}"));
-            self.tell(&Fact::TurnFailed { env });
+            let persisted = transaction == Transaction::Breaks;
+            self.tell(&Fact::TurnFailed { env, persisted });
             self.objects[env].evict();
             if self.random.chance(500) {
                 self.close_all_sockets(env);

@@ -50,6 +50,8 @@ pub struct Execution {
     pub segments: u32,
     /// It was asked to stop.
     pub stopping: bool,
+    /// It does not come to its next step, and stops late.
+    pub hangs: bool,
     /// What will become of it was drawn at its start.
     pub end: PlannedEnd,
 }

@@ -439,6 +439,7 @@ impl World {
             pace: (total / u64::from(STEPS)).max(1),
             segments: 0,
             stopping: false,
+            hangs: false,
             end,
         };
         let id = self.workers[index].id.clone();
@@ -469,15 +470,15 @@ impl World {
 
     fn stop_execution(&mut self, index: usize, env: usize, job: &JobId, attempt: Attempt) {
         let boot = self.workers[index].boot;
-        let found = self.workers[index]
-            .executions
-            .iter_mut()
-            .find(|(_, e)| e.env == env && e.job == *job && e.attempt == attempt);
+        let hangs = self.random.chance(80);
+        let takes = if hangs { 40_000 } else { self.random.skewed(5, 4_000) };
+        let mut executions = self.workers[index].executions.iter_mut();
+        let found = executions.find(|(_, e)| e.env == env && e.job == *job && e.attempt == attempt);
         if let Some((number, execution)) = found {
             execution.stopping = true;
-            let number = *number;
-            let takes = if self.random.chance(80) { 40_000 } else { self.random.skewed(5, 4_000) };
-            self.later(takes, Event::Pipeline { worker: index, boot, execution: number, stop: true });
+            execution.hangs = hangs;
+            let execution = *number;
+            self.later(takes, Event::Pipeline { worker: index, boot, execution, stop: true });
         }
     }
 
@@ -487,6 +488,9 @@ impl World {
         }
         let backlog = self.reported_backlog(index);
         let Some(execution) = self.workers[index].executions.get_mut(&number) else { return };
+        if execution.hangs && !stop {
+            return;
+        }
         let count = segments_of(self.clients[execution.request].plan.audio_seconds);
         execution.step += 1;
         if stop {

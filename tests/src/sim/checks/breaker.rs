@@ -35,11 +35,9 @@ impl Check for Breaker {
                 self.charge(*env, before.as_ref(), after);
             }
             // The count does not outlive the scheduler's memory, nor a restart of the worker.
-            Fact::Restored { env, .. } | Fact::TurnFailed { env } => {
-                self.failures.retain(|(e, _), _| e != env);
-                self.charged.retain(|(e, _), _| e != env);
-            }
-            Fact::Heard { env, worker, message, .. } => {
+            Fact::Restored { env, .. } => self.failures.retain(|(e, _), _| e != env),
+            Fact::TurnFailed { env, .. } => self.connections.retain(|(e, _), _| e != env),
+            Fact::Heard { env, connection, worker, message } => {
                 let key = (*env, (*worker).clone());
                 match message {
                     WorkerMessage::Hello(_) => {

@@ -162,6 +162,8 @@ pub enum Fact<'a> {
     TurnFailed {
         /// The environment.
         env: usize,
+        /// The rows were written all the same.
+        persisted: bool,
     },
     /// The object was evicted between two effects of a turn: some of what it wanted to send and to keep is lost.
     Interrupted {

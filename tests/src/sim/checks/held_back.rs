@@ -40,7 +40,9 @@ impl Check for HeldBack {
                 }
             }
             // What was kept with the socket may be older than what was heard.
-            Fact::Interrupted { env } | Fact::TurnFailed { env } => self.draining.retain(|(e, _)| e != env),
+            Fact::Interrupted { env } | Fact::TurnFailed { env, .. } => {
+                self.draining.retain(|(e, _)| e != env)
+            }
             Fact::Commanding { env, command: Command::Undrain(worker) } => {
                 self.drained.remove(&(*env, worker.clone()));
             }

@@ -54,7 +54,7 @@ impl Check for LiveLease {
                 self.memory_since.insert(*env, moment.now);
             }
             // A `hello` changes nothing but memory and what is kept with its socket.
-            Fact::Interrupted { env } | Fact::TurnFailed { env } => {
+            Fact::Interrupted { env } | Fact::TurnFailed { env, .. } => {
                 self.memory_since.insert(*env, moment.now);
                 self.connections.retain(|(e, _), _| e != env);
                 self.known.retain(|(e, _), _| e != env);

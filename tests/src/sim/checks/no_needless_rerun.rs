@@ -49,7 +49,7 @@ impl Check for NoNeedlessRerun {
                     self.kept.remove(&(*env, (*worker).clone(), job, attempt));
                 }
             }
-            Fact::TurnFailed { env } => {
+            Fact::TurnFailed { env, .. } => {
                 self.greeting.clear();
                 self.forgetful.insert(*env);
             }

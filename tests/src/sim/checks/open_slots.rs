@@ -14,6 +14,8 @@ struct Account {
     /// Slots that may still be offered, when that is known.
     left: Option<u32>,
     unanswered: BTreeSet<JobId>,
+    /// Its `hello` was handled in the present turn.
+    greeting: bool,
 }
 
 /// See the module.
@@ -32,8 +34,8 @@ impl Check for OpenSlots {
             Fact::Heard { env, connection, worker, message } => {
                 let account = self.accounts.entry((*env, (*worker).clone())).or_default();
                 if matches!(message, WorkerMessage::Hello(_)) {
-                    *account =
-                        Account { connection: Some(*connection), left: Some(0), unanswered: BTreeSet::new() };
+                    let connection = Some(*connection);
+                    *account = Account { connection, left: Some(0), greeting: true, ..Account::default() };
                 }
                 if account.connection != Some(*connection) {
                     return Ok(());
@@ -51,9 +53,17 @@ impl Check for OpenSlots {
                     _ => {}
                 }
             }
-            Fact::Interrupted { env } | Fact::TurnFailed { env } => {
-                // Only the next `hello` is known to be known again.
-                self.accounts.retain(|(e, _), _| e != env);
+            Fact::TurnEnded { env, .. } => self.of(*env).for_each(|account| account.greeting = false),
+            // Nothing of it happened.
+            Fact::TurnFailed { persisted: false, .. } => {}
+            Fact::TurnFailed { env, .. } | Fact::Interrupted { env } => {
+                for account in self.of(*env) {
+                    // What was heard may not have been kept; the next report tells it again.
+                    account.left = None;
+                    if std::mem::take(&mut account.greeting) {
+                        account.connection = None;
+                    }
+                }
             }
             Fact::Offered { env, job, connection, .. } => {
                 let Some(worker) = job.state.worker() else { return Ok(()) };
@@ -84,5 +94,11 @@ impl Check for OpenSlots {
             _ => {}
         }
         Ok(())
+    }
+}
+
+impl OpenSlots {
+    fn of(&mut self, env: usize) -> impl Iterator<Item = &mut Account> {
+        self.accounts.iter_mut().filter(move |((e, _), _)| *e == env).map(|(_, account)| account)
     }
 }

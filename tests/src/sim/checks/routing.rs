@@ -37,7 +37,7 @@ impl Check for Routing {
     fn see(&mut self, moment: Moment, fact: &Fact<'_>) -> Verdict {
         match fact {
             Fact::Heard { env, connection, worker, message } => self.hear(*env, *connection, worker, message),
-            Fact::Interrupted { env } | Fact::TurnFailed { env } => {
+            Fact::Interrupted { env } | Fact::TurnFailed { env, .. } => {
                 self.workers
                     .iter_mut()
                     .filter(|((e, _), _)| e == env)
