@@ -98,6 +98,8 @@ pub struct Faults {
     pub refused: u32,
     /// Of a thousand attempts so many fail in a way that another may not.
     pub attempt_fails: u32,
+    /// Of a thousand offers so many are turned down by a worker's shell, without a word about slots.
+    pub shy: u32,
     /// Of a thousand workers so many lie about their backlog.
     pub lies: u32,
 }
@@ -137,6 +139,7 @@ impl Faults {
             disk_lost: rate(200),
             refused: rate(300),
             attempt_fails: rate(150),
+            shy: rate(100),
             lies: rate(500),
         };
         if random.chance(150) {

@@ -4,7 +4,7 @@ use mini_worker::session::ProgressUpdate;
 use mini_worker::session::state::{Effect, Input, JobEnd, Session};
 use shared_protocol::{
     Assign, Attempt, BootId, DurationMs, FailureCode, Hello, HlsSegment, JobFailure, JobId, JobOutcome,
-    PROTOCOL_VERSION, Phase, SamplerSpeed, SchedulerMessage, WorkerMessage,
+    PROTOCOL_VERSION, Phase, Reject, RejectReason, SamplerSpeed, SchedulerMessage, WorkerMessage,
 };
 
 use super::agenda::{Event, Way};
@@ -209,6 +209,16 @@ impl World {
         for message in frame {
             if self.workers[index].boot != boot || self.present_link(index, env) != Some(link) {
                 return;
+            }
+            if let SchedulerMessage::Assign(assign) = &message
+                && !self.healing
+                && self.random.chance(self.plan.faults.shy)
+            {
+                // Another worker than ours may say no more than that.
+                let (job_id, attempt) = (assign.job_id.clone(), assign.attempt);
+                let reject = Reject { job_id, attempt, reason: RejectReason::Unknown };
+                self.send_up(index, env, &mut vec![WorkerMessage::Reject(reject)]);
+                continue;
             }
             let told = match &message {
                 SchedulerMessage::Cancel(cancel) => Some((cancel.job_id.clone(), cancel.attempt)),
