@@ -39,6 +39,13 @@ impl Check for Breaker {
             Fact::TurnFailed { env, .. } => self.connections.retain(|(e, _), _| e != env),
             Fact::Heard { env, connection, worker, message } => {
                 let key = (*env, (*worker).clone());
+                let known = self.connections.get(&key) == Some(connection);
+                let news = message.message_id().is_none_or(|id| !self.handled.contains(&(*env, id.clone())));
+                let counts = matches!(message, WorkerMessage::Hello(_)) || (known && news);
+                if !counts {
+                    return Ok(());
+                }
+                self.handled.extend(message.message_id().map(|id| (*env, id.clone())));
                 match message {
                     WorkerMessage::Hello(_) => {
                         // A restart begins anew; a reconnect may go on counting. Either is fine here.
