@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use edge::scheduler::{FAILURES_IN_A_ROW, Job, Reason};
+use edge::scheduler::{ConnectionId, FAILURES_IN_A_ROW, Job};
 use shared_protocol::{FailureCode, JobId, TimestampMs, WorkerId, WorkerMessage};
 
 use super::{Check, Command, Fact, Moment, Verdict};
@@ -10,11 +10,10 @@ use super::{Check, Command, Fact, Moment, Verdict};
 /// See the module.
 #[derive(Default)]
 pub struct Breaker {
-    /// Failures in a row that a worker told since the scheduler began to count: it counts in its memory. What is told over a
-    /// connection whose `hello` was lost in an eviction is not heard, so these excuse a bench and never demand one.
+    /// Failures in a row since the scheduler began to count: it counts in its memory.
     failures: BTreeMap<(usize, WorkerId), u32>,
-    /// Failures in a row that the scheduler charged: these demand a bench.
-    charged: BTreeMap<(usize, WorkerId), u32>,
+    /// Connections of which the scheduler surely knows who speaks.
+    connections: BTreeMap<(usize, WorkerId), ConnectionId>,
     holders: BTreeMap<(usize, JobId), Job>,
     due: Option<(usize, WorkerId)>,
     /// Benches that operators asked for.
@@ -31,8 +30,7 @@ impl Check for Breaker {
     fn see(&mut self, _moment: Moment, fact: &Fact<'_>) -> Verdict {
         match fact {
             Fact::Saved { env, after, .. } => {
-                let before = self.holders.insert((*env, after.id.clone()), (*after).clone());
-                self.charge(*env, before.as_ref(), after);
+                self.holders.insert((*env, after.id.clone()), (*after).clone());
             }
             // The count does not outlive the scheduler's memory, nor a restart of the worker.
             Fact::Restored { env, .. } => self.failures.retain(|(e, _), _| e != env),
@@ -48,22 +46,24 @@ impl Check for Breaker {
                 self.handled.extend(message.message_id().map(|id| (*env, id.clone())));
                 match message {
                     WorkerMessage::Hello(_) => {
+                        self.connections.insert(key.clone(), *connection);
                         // A restart begins anew; a reconnect may go on counting. Either is fine here.
                         self.failures.remove(&key);
-                        self.charged.remove(&key);
                     }
-                    WorkerMessage::Complete(c) if self.handled.insert((*env, c.message_id.clone())) => {
+                    WorkerMessage::Complete(_) => {
                         self.failures.remove(&key);
-                        self.charged.remove(&key);
                     }
-                    WorkerMessage::Failed(failed)
-                        if self.handled.insert((*env, failed.message_id.clone())) =>
-                    {
+                    WorkerMessage::Failed(failed) => {
                         let held = self.holders.get(&(*env, failed.job_id.clone()));
                         let held = held.is_some_and(|job| job.is_held(worker, failed.attempt));
                         let code = failed.failure.code;
                         if held && code.retryable() && code != FailureCode::WorkerStopping {
-                            *self.failures.entry(key).or_insert(0) += 1;
+                            let count = self.failures.entry(key.clone()).or_insert(0);
+                            *count += 1;
+                            if *count >= FAILURES_IN_A_ROW {
+                                self.failures.remove(&key);
+                                self.due = Some(key);
+                            }
                         }
                     }
                     _ => {}
@@ -82,14 +82,16 @@ impl Check for Breaker {
                 }
                 // After a reconnect the scheduler may have counted further than this check did.
                 let counted = self.failures.remove(&key).is_some();
-                self.charged.remove(&key);
                 if self.due.as_ref() == Some(&key) {
                     self.due = None;
-                } else if !self.asked.contains_key(&key) && !counted {
+                } else if !self.asked.contains_key(&key) && !counted && self.connections.contains_key(&key) {
                     return Err(format!("{worker} is benched without having failed job after job"));
                 }
             }
             Fact::TurnEnded { env, .. } | Fact::Interrupted { env } => {
+                if matches!(fact, Fact::Interrupted { .. }) {
+                    self.connections.retain(|(e, _), _| e != env);
+                }
                 if let Some((_, worker)) = self.due.take_if(|(e, _)| e == env) {
                     return Err(format!(
                         "{worker} failed {FAILURES_IN_A_ROW} jobs in a row and is not benched"
@@ -99,25 +101,5 @@ impl Check for Breaker {
             _ => {}
         }
         Ok(())
-    }
-}
-
-impl Breaker {
-    fn charge(&mut self, env: usize, before: Option<&Job>, after: &Job) {
-        let Some((before, worker)) = before.and_then(|job| Some((job, job.state.worker()?))) else { return };
-        let last = after.history.last();
-        let reason = last.map(|transition| transition.reason);
-        let code = after.failure.as_ref().map(|failure| failure.code);
-        let failed = matches!(reason, Some(Reason::RetryableFailure | Reason::RetriesUsedUp));
-        if !failed || last == before.history.last() || code == Some(FailureCode::WorkerStopping) {
-            return;
-        }
-        let key = (env, worker.clone());
-        let count = self.charged.entry(key.clone()).or_insert(0);
-        *count += 1;
-        if *count >= FAILURES_IN_A_ROW {
-            self.charged.remove(&key);
-            self.due = Some(key);
-        }
     }
 }
