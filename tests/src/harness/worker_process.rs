@@ -8,10 +8,117 @@ use std::{
 
 use super::{Edge, Keys, PATIENCE, home, program, until, workerd::end_with_this_thread};
 
+/// A worker to be started.
+#[derive(Debug, Clone)]
+pub struct WorkerSetup {
+    name: String,
+    slots: u32,
+    environments: Vec<(String, String)>,
+    settings: String,
+    level: String,
+}
+
+impl WorkerSetup {
+    /// A worker of one slot, without an environment yet.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            slots: 1,
+            environments: vec![],
+            settings: String::new(),
+            level: "info".to_owned(),
+        }
+    }
+
+    /// So many jobs at once.
+    #[must_use]
+    pub fn slots(self, slots: u32) -> Self {
+        Self { slots, ..self }
+    }
+
+    /// One more scheduler, behind those before it. `origin` is an edge's address, or that of an uplink in front of one.
+    #[must_use]
+    pub fn environment(mut self, name: &str, origin: &str) -> Self {
+        self.environments.push((name.to_owned(), origin.to_owned()));
+        self
+    }
+
+    /// One more line of the configuration, such as `model_home = "/x"`.
+    #[must_use]
+    pub fn setting(mut self, line: &str) -> Self {
+        self.settings.push_str(line);
+        self.settings.push('\n');
+        self
+    }
+
+    /// What is logged, as in `MINIFLEET_LOG`.
+    #[must_use]
+    pub fn log_level(self, level: &str) -> Self {
+        Self { level: level.to_owned(), ..self }
+    }
+
+    /// Starts it and does not wait for it.
+    ///
+    /// # Panics
+    /// It cannot be started.
+    pub fn start(self) -> WorkerProcess {
+        let folder =
+            tempfile::Builder::new().prefix("minifleet-worker-").tempdir().expect("a temporary folder");
+        let process = self.spawn(folder.path());
+        WorkerProcess { setup: self, folder, process }
+    }
+
+    /// Starts it and waits until it has said to the edge that it is ready.
+    ///
+    /// # Panics
+    /// It does not come up; the message has what it printed, or what to build.
+    pub fn start_connected(self, edge: &Edge) -> WorkerProcess {
+        let worker = self.start();
+        worker.wait_until_connected(edge);
+        worker
+    }
+
+    fn spawn(&self, folder: &Path) -> Child {
+        let mut config = format!(
+            "worker_id = {:?}\nslots = {}\nwork_folder = {:?}\nstate_folder = {:?}\n{}",
+            self.name,
+            self.slots,
+            folder.join("work"),
+            folder.join("state"),
+            self.settings,
+        );
+        for (name, origin) in &self.environments {
+            config.push_str(&format!(
+                "\n[[environment]]\nname = {name:?}\nurl = {origin:?}\nkey_env = \"MINIFLEET_WORKER_KEY\"\n"
+            ));
+        }
+        let config_path = folder.join("worker.toml");
+        std::fs::write(&config_path, config).expect("a temporary folder can be written");
+        let log = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(log_path(folder))
+            .expect("a temporary folder can be written");
+        let log_again = log.try_clone().expect("a file can be opened twice");
+        let mut command = Command::new(program("mini-worker"));
+        command
+            .args(["run", "--config"])
+            .arg(&config_path)
+            .env("MINIFLEET_WORKER_KEY", Keys::WORKER.0)
+            .env("MINIFLEET_HOME", home())
+            .env("MINIFLEET_LOG", &self.level)
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(log_again);
+        end_with_this_thread(&mut command);
+        command.spawn().expect("mini-worker can be run")
+    }
+}
+
 /// A running `mini-worker run`. It ends with this value.
 #[derive(Debug)]
 pub struct WorkerProcess {
-    name: String,
+    setup: WorkerSetup,
     folder: tempfile::TempDir,
     process: Child,
 }
@@ -22,17 +129,7 @@ impl WorkerProcess {
     /// # Panics
     /// It does not come up; the message has what it printed, or what to build.
     pub fn start(edge: &Edge, name: &str) -> Self {
-        let worker = Self::start_unconnected(edge, name);
-        let api = edge.api(Keys::ACME);
-        until(&format!("{name} to connect\n{}", worker.log()), PATIENCE, || {
-            let status = api.get("/v1/status").expect(200).json();
-            let workers = status["workers"].as_array()?;
-            workers
-                .iter()
-                .any(|w| w["workerId"] == name && w["connected"] == true && w["openSlots"].as_u64() > Some(0))
-                .then_some(())
-        });
-        worker
+        WorkerSetup::new(name).environment("test", &edge.origin()).start_connected(edge)
     }
 
     /// Starts a worker and does not wait for it.
@@ -40,18 +137,62 @@ impl WorkerProcess {
     /// # Panics
     /// It cannot be started.
     pub fn start_unconnected(edge: &Edge, name: &str) -> Self {
-        let folder =
-            tempfile::Builder::new().prefix("minifleet-worker-").tempdir().expect("a temporary folder");
-        let process = spawn(folder.path(), &edge.origin(), name);
-        Self { name: name.to_owned(), folder, process }
+        WorkerSetup::new(name).environment("test", &edge.origin()).start()
     }
 
     /// Starts it again under the same name and with the same folders, after [`Self::kill`].
     ///
     /// # Panics
     /// It cannot be started.
-    pub fn start_again(&mut self, edge: &Edge) {
-        self.process = spawn(self.folder.path(), &edge.origin(), &self.name);
+    pub fn start_again(&mut self) {
+        self.process = self.setup.spawn(self.folder.path());
+    }
+
+    /// Waits until it has said to the edge that it is ready.
+    ///
+    /// # Panics
+    /// It has not within the usual patience.
+    pub fn wait_until_connected(&self, edge: &Edge) {
+        let name = &self.setup.name;
+        let api = edge.api(Keys::ACME);
+        until(&format!("{name} to connect\n{}", self.log()), PATIENCE, || {
+            let status = api.get("/v1/status").expect(200).json();
+            let workers = status["workers"].as_array()?;
+            workers
+                .iter()
+                .any(|w| {
+                    w["workerId"] == *name && w["connected"] == true && w["openSlots"].as_u64() > Some(0)
+                })
+                .then_some(())
+        });
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Its folder: `work`, `state` and the log.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Sends a signal by its name, such as `TERM`.
+    ///
+    /// # Panics
+    /// It has ended.
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status();
+        assert!(sent.expect("`kill` can be run").success(), "the worker has ended");
+    }
+
+    /// Waits for its end; returns its exit code.
+    ///
+    /// # Panics
+    /// It goes on.
+    pub fn wait_for_end(&mut self, patience: Duration) -> Option<i32> {
+        until("the worker to end", patience, || self.process.try_wait().expect("a child can be waited for"))
+            .code()
     }
 
     /// SIGKILL, as a crash would. Programs that it runs end by themselves when their pipes break.
@@ -95,39 +236,11 @@ impl Drop for WorkerProcess {
     fn drop(&mut self) {
         self.kill();
         if std::thread::panicking() {
-            eprintln!("--- what {} printed:\n{}---", self.name, self.log());
+            eprintln!("--- what {} printed:\n{}---", self.setup.name, self.log());
         }
     }
 }
 
 fn log_path(folder: &Path) -> PathBuf {
     folder.join("worker.log")
-}
-
-fn spawn(folder: &Path, origin: &str, name: &str) -> Child {
-    let config = format!(
-        "worker_id = {name:?}\nslots = 1\nwork_folder = {:?}\nstate_folder = {:?}\n\n\
-         [[environment]]\nname = \"test\"\nurl = {origin:?}\nkey_env = \"MINIFLEET_WORKER_KEY\"\n",
-        folder.join("work"),
-        folder.join("state"),
-    );
-    let config_path = folder.join("worker.toml");
-    std::fs::write(&config_path, config).expect("a temporary folder can be written");
-    let log = std::fs::File::options()
-        .create(true)
-        .append(true)
-        .open(log_path(folder))
-        .expect("a temporary folder can be written");
-    let log_again = log.try_clone().expect("a file can be opened twice");
-    let mut command = Command::new(program("mini-worker"));
-    command
-        .args(["run", "--config"])
-        .arg(&config_path)
-        .env("MINIFLEET_WORKER_KEY", Keys::WORKER.0)
-        .env("MINIFLEET_HOME", home())
-        .stdin(Stdio::null())
-        .stdout(log)
-        .stderr(log_again);
-    end_with_this_thread(&mut command);
-    command.spawn().expect("mini-worker can be run")
 }

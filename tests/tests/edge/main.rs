@@ -17,5 +17,6 @@ mod losing_workers;
 mod objects;
 mod playback;
 mod playlist;
+mod uplink;
 mod uploads;
 mod worker_link;

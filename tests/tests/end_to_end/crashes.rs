@@ -65,7 +65,7 @@ fn a_job_ends_though_its_worker_is_killed_in_its_middle() {
     let job = wait_for_the_middle(&api);
     let id = job["jobId"].as_str().unwrap();
     worker.kill();
-    worker.start_again(&edge);
+    worker.start_again();
     api.wait_for_within(id, "completed", JOB_PATIENCE);
     assert_whole(&command.wait(), 60.0);
     let ended = api.job(id);
