@@ -16,6 +16,7 @@ use crate::inference::{Inference, InferenceConfig};
 use crate::job::error::JobError;
 use crate::job::program::MediaPrograms;
 use crate::job::publish::{Destination, FolderDestination};
+use crate::job::upload::Uploader;
 use crate::job::workspace::Workspace;
 use crate::job::{Fact, Finished, Job, JobSource, ProgressModel, Tools, reporter};
 use crate::storage::{Bundle, Home};
@@ -112,7 +113,12 @@ async fn prepare(arguments: &RestoreArgs) -> Result<Tools> {
     let bundle = Bundle::open(&Home::locate()?)?;
     let config = InferenceConfig { threads: arguments.threads.into(), ..InferenceConfig::default() };
     let (inference, _) = Inference::start(bundle, config).await?;
-    Ok(Tools { programs, inference, max_audio_minutes: media.max_audio_minutes })
+    Ok(Tools {
+        programs,
+        inference,
+        uploader: Uploader::default(),
+        max_audio_minutes: media.max_audio_minutes,
+    })
 }
 
 enum Problem {

@@ -11,6 +11,7 @@ use crate::exit;
 use crate::inference::{Inference, InferenceConfig};
 use crate::job::Tools;
 use crate::job::program::MediaPrograms;
+use crate::job::upload::Uploader;
 use crate::job::workspace::Workspace;
 use crate::session::Worker;
 use crate::shutdown::Signals;
@@ -83,8 +84,12 @@ async fn make_ready(config: &Config, home: Home) -> Result<(Worker, Inference)> 
         ffmpeg = programs.version,
         "ready"
     );
-    let tools =
-        Tools { programs, inference: inference.clone(), max_audio_minutes: config.media.max_audio_minutes };
+    let tools = Tools {
+        programs,
+        inference: inference.clone(),
+        uploader: Uploader::default(),
+        max_audio_minutes: config.media.max_audio_minutes,
+    };
     let worker = Worker::new(config, &readiness.engine, tools, workspace)
         .with_context(|| format!("cannot use the state folder {}", config.state_folder.display()))?;
     Ok((worker, inference))

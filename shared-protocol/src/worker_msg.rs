@@ -15,7 +15,7 @@ pub enum WorkerMessage {
     /// First on every connection.
     #[serde(rename = "hello")]
     Hello(Hello),
-    /// How many more jobs can be taken, and what runs. After every `welcome`, when the open slots changed, and with every tenth ping.
+    /// How many more jobs can be taken, and what runs. After every `welcome`, when the open slots changed, with every tenth ping, and with one when the connection changed notably.
     #[serde(rename = "ready")]
     Ready(Ready),
     /// A sign of life, with the backlog.

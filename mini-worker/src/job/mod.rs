@@ -5,6 +5,7 @@
 //! is. An attempt is one future: dropping it, as a cancel does, stops every stage, kills every child and removes the
 //! job's folder.
 
+pub mod call;
 mod decode;
 mod download;
 pub mod edge;
@@ -20,6 +21,7 @@ pub mod publish;
 mod restore;
 mod timeline;
 mod timing;
+pub mod upload;
 pub mod workspace;
 
 use futures_util::try_join;
@@ -34,10 +36,12 @@ use error::{FileError, JobError, RestoreError};
 use program::MediaPrograms;
 use publish::Destination;
 use timing::AttemptClock;
+use upload::Uploader;
 use workspace::Workspace;
 
-/// Playback objects that may wait to be stored; then the encoder waits too.
-const MAX_WAITING_OBJECTS: usize = 32;
+/// Playback objects that may wait for the line of uploads; then the encoder waits too. With those in the line
+/// ([`publish::MOST_IN_LINE`]) 32 of a job wait and 8 are on their way.
+const MAX_WAITING_OBJECTS: usize = 8;
 
 /// What jobs share.
 #[derive(Clone)]
@@ -46,6 +50,8 @@ pub struct Tools {
     pub programs: MediaPrograms,
     /// The one copy of the model.
     pub inference: Inference,
+    /// The uploads of all jobs.
+    pub uploader: Uploader,
     /// Longer recordings are refused.
     pub max_audio_minutes: u32,
 }

@@ -9,7 +9,8 @@ use shared_protocol::{Assign, FailureCode, JobFailure};
 use super::Event;
 use super::state::JobEnd;
 use crate::config::{Environment, Secret};
-use crate::job::edge::{EdgeAccess, HttpSetupError};
+use crate::job::call::HttpSetupError;
+use crate::job::edge::EdgeAccess;
 use crate::job::error::JobError;
 use crate::job::publish::Destination;
 use crate::job::workspace::Workspace;
@@ -70,7 +71,7 @@ async fn work(
     reporter: &Reporter,
 ) -> JobEnd {
     tracing::info!(name = ?assign.source.name, size = assign.source.size, "the attempt starts");
-    let job = match job_of(environment, rank, assign) {
+    let job = match job_of(&shop.tools, environment, rank, assign) {
         Ok(job) => job,
         Err(error) => return JobEnd::Failed(JobFailure::new(FailureCode::Internal, error.to_string())),
     };
@@ -96,13 +97,20 @@ fn tell_log(error: &JobError) {
     }
 }
 
-fn job_of(environment: &Environment, rank: usize, assign: Assign) -> Result<Job, HttpSetupError> {
+fn job_of(
+    tools: &Tools,
+    environment: &Environment,
+    rank: usize,
+    assign: Assign,
+) -> Result<Job, HttpSetupError> {
     let Assign { job_id, attempt, outputs, source, ticket, .. } = assign;
     let folder_name = format!("{}-{job_id}-{attempt}", environment.name);
-    let edge = EdgeAccess::new(environment.url.clone(), job_id, attempt, Secret::new(ticket))?;
+    let environment_rank = u8::try_from(rank).unwrap_or(u8::MAX);
+    let uploads = tools.uploader.open_job(environment_rank);
+    let edge = EdgeAccess::new(environment.url.clone(), job_id, attempt, Secret::new(ticket), uploads)?;
     Ok(Job {
         folder_name,
-        environment_rank: u8::try_from(rank).unwrap_or(u8::MAX),
+        environment_rank,
         source: JobSource::Edge { edge: edge.clone(), size: source.size },
         outputs,
         destination: Destination::Edge(edge),

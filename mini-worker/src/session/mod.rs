@@ -206,11 +206,12 @@ impl Worker {
             sampler: Sampler::Flash,
             audio_seconds_per_second: 1.0 / inference.real_time_factor().max(1e-6),
         };
+        let link = self.shop.tools.uploader.link_report();
         let running: Vec<usize> = self.members.iter().map(|member| member.session.running().len()).collect();
         let all: usize = running.iter().sum();
         for (member, own) in self.members.iter_mut().zip(running) {
             let elsewhere = u32::try_from(all - own).unwrap_or(u32::MAX);
-            member.session.handle(now, Input::Measured { speeds: vec![speed], link: None });
+            member.session.handle(now, Input::Measured { speeds: vec![speed], link });
             member.session.handle(now, Input::Backlog(backlog));
             member.session.handle(now, Input::SlotsElsewhere(elsewhere));
         }

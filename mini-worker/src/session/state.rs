@@ -34,6 +34,9 @@ const UNSUPPORTED_PAUSE: DurationMs = DurationMs(1_000);
 /// one, would otherwise offer nothing for ever and count on jobs that no longer run: this bounds it to half a minute.
 const PINGS_PER_REPORT: u32 = 10;
 
+/// A request that costs less than this beyond its bytes costs nothing.
+const CHEAP_REQUEST_SECONDS: f64 = 0.05;
+
 /// The code of a scheduler that takes this connection for one without `hello`: it lost what it kept of it.
 const HELLO_EXPECTED: &str = "hello_expected";
 
@@ -170,6 +173,8 @@ struct ReadyLink {
     capabilities: Vec<String>,
     /// The open slots that the scheduler counts on, and whether it knows of the drain; none before the first `ready`.
     told: Option<(u32, bool)>,
+    /// The connection as the scheduler knows it.
+    told_link: Option<LinkReport>,
     pings_since_report: u32,
     ready_not_before: TimestampMs,
 }
@@ -351,6 +356,7 @@ impl Session {
             ping_sequence: 0,
             capabilities: welcome.capabilities,
             told: None,
+            told_link: None,
             pings_since_report: 0,
             ready_not_before: now,
         });
@@ -497,13 +503,16 @@ impl Session {
         let open_slots = self.open_slots();
         let job_ids: Vec<RunningAttempt> = self.running().collect();
         let Link::Ready(link) = &self.link else { return };
-        let report_due = link.next_ping <= now && link.pings_since_report + 1 >= PINGS_PER_REPORT;
+        let report_due = link.next_ping <= now
+            && (link.pings_since_report + 1 >= PINGS_PER_REPORT
+                || differs_notably(link.told_link, self.link_report));
         let ready_owed = (self.ready_is_owed(link) || report_due) && link.ready_not_before <= now;
         let Link::Ready(link) = &mut self.link else { return };
 
         let mut messages = self.outstanding.overdue(now, &link.capabilities);
         if ready_owed {
             link.told = Some((open_slots, self.draining));
+            link.told_link = self.link_report;
             link.pings_since_report = 0;
             messages.push(WorkerMessage::Ready(Ready {
                 slots: open_slots,
@@ -555,6 +564,18 @@ impl Session {
         MessageId::new(format!("{}-{}", self.message_prefix, self.messages_made))
             .expect("a prefix of 20 safe characters and a number of at most 20 digits are an id")
     }
+}
+
+/// Whether a connection has become so different that jobs may go elsewhere for it: any figure by a quarter. Requests that
+/// cost less than [`CHEAP_REQUEST_SECONDS`] before and after make no difference.
+fn differs_notably(told: Option<LinkReport>, now: Option<LinkReport>) -> bool {
+    let Some(now) = now else { return false };
+    let Some(told) = told else { return true };
+    let differs = |told: f64, now: f64| (now / told).max(told / now) > 1.25;
+    let request = |link: LinkReport| link.request_seconds.max(CHEAP_REQUEST_SECONDS);
+    differs(told.download_bytes_per_second, now.download_bytes_per_second)
+        || differs(told.upload_bytes_per_second, now.upload_bytes_per_second)
+        || differs(request(told), request(now))
 }
 
 #[cfg(test)]

@@ -14,15 +14,16 @@ use tokio::sync::mpsc;
 
 pub use folder::FolderDestination;
 
-use super::edge::EdgeAccess;
+use super::edge::{EdgeAccess, NewObject};
 use super::error::{FileError, JobError, PublishError};
 use super::final_files::FinalFile;
 use super::hls::HlsObject;
 use super::progress::{Fact, Reporter};
 use super::timing::{AttemptClock, Intervals};
+use super::upload::Class;
 
-/// Objects of one job that are put at once.
-const PUTS_AT_ONCE: usize = 8;
+/// Objects of one job that stand in the line of uploads or are on their way.
+pub const MOST_IN_LINE: usize = 32;
 
 /// Bytes of a file that are hashed in one go.
 const HASHED_AT_ONCE: usize = 256 * 1024;
@@ -74,10 +75,19 @@ pub struct PublishedFiles {
 
 impl Destination {
     /// Stores one object under a path such as `hls/seg-00000.m4s`.
-    async fn put(&self, path: &str, content_type: &str, content: Content) -> Result<Stored, JobError> {
+    async fn put(
+        &self,
+        path: &str,
+        content_type: &str,
+        class: Class,
+        content: Content,
+    ) -> Result<Stored, JobError> {
         let stored = measure(&content).await?;
+        let (size, sha256) = (stored.size, stored.sha256.as_str());
         match self {
-            Self::Edge(edge) => edge.put(path, content_type, &content, stored.size, &stored.sha256).await?,
+            Self::Edge(edge) => {
+                edge.put(NewObject { path, content_type, class, content: &content, size, sha256 }).await?;
+            }
             Self::Folder(folder) => folder.put(path, content).await?,
         }
         Ok(stored)
@@ -141,7 +151,7 @@ pub async fn publish_hls(
     let mut published = PublishedHls::default();
     let mut intervals = Intervals::default();
     let puts = received(objects).map(|object| put_hls(destination, object, clock));
-    let mut stored = std::pin::pin!(puts.buffered(PUTS_AT_ONCE));
+    let mut stored = std::pin::pin!(puts.buffered(MOST_IN_LINE));
     while let Some(result) = stored.next().await {
         let (started, segment) = result?;
         intervals.add(started, clock.now());
@@ -176,12 +186,13 @@ async fn put_hls(
     let started = clock.now();
     match object {
         HlsObject::Init(data) => {
-            destination.put("hls/init.mp4", "video/mp4", Content::Memory(data)).await?;
+            destination.put("hls/init.mp4", "video/mp4", Class::Playback, Content::Memory(data)).await?;
             Ok((started, None))
         }
         HlsObject::Segment { sequence, data, duration } => {
             let path = format!("hls/seg-{sequence:05}.m4s");
-            let stored = destination.put(&path, "video/iso.segment", Content::Memory(data)).await?;
+            let content = Content::Memory(data);
+            let stored = destination.put(&path, "video/iso.segment", Class::Playback, content).await?;
             Ok((started, Some(HlsSegment { sequence, duration_ms: duration, size: stored.size })))
         }
     }
@@ -204,7 +215,7 @@ pub async fn publish_files(
     let started = clock.now();
     let files = storable(destination, folder, files, has_hls).await?;
     let puts = stream::iter(files.clone()).map(|file| put_file(destination, folder, file));
-    let mut stored = std::pin::pin!(puts.buffered(PUTS_AT_ONCE));
+    let mut stored = std::pin::pin!(puts.buffered(MOST_IN_LINE));
     let mut published = PublishedFiles::default();
     while let Some(file) = stored.next().await {
         published.files.push(file?);
@@ -222,8 +233,8 @@ async fn put_file(
     file: FinalFile,
 ) -> Result<PublishedFile, JobError> {
     let content = Content::File(folder.join(file.name));
-    let Stored { size, sha256 } =
-        destination.put(&format!("files/{}", file.name), file.content_type, content).await?;
+    let path = format!("files/{}", file.name);
+    let Stored { size, sha256 } = destination.put(&path, file.content_type, Class::File, content).await?;
     let content_type = file.content_type.to_owned();
     Ok(PublishedFile { name: file.name.into(), kind: file.kind, size, sha256, content_type })
 }

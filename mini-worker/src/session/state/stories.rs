@@ -428,3 +428,28 @@ fn equal_inputs_give_equal_effects() {
     };
     assert_eq!(run(), run());
 }
+
+#[test]
+fn a_connection_that_became_another_one_is_told_with_the_next_ping_and_a_little_noise_is_not() {
+    let mut stage = Stage::connected(2);
+    let measured = |upload: f64| Input::Measured {
+        speeds: vec![],
+        link: Some(LinkReport { upload_bytes_per_second: upload, ..LinkReport::default() }),
+    };
+    let told = |effects: Vec<Effect>| -> Vec<Option<LinkReport>> {
+        let link = |effect| match effect {
+            Effect::Send(WorkerMessage::Ready(ready)) => Some(ready.link),
+            _ => None,
+        };
+        effects.into_iter().filter_map(link).collect()
+    };
+    stage.give(measured(5.0e6));
+    assert_eq!(told(stage.wait(3_000)).len(), 1, "the first figures are news");
+    stage.receive(SchedulerMessage::Pong(Pong { sequence: 1 }));
+    stage.give(measured(5.5e6));
+    assert_eq!(told(stage.wait(3_000)), []);
+    stage.receive(SchedulerMessage::Pong(Pong { sequence: 2 }));
+    stage.give(measured(2.0e6));
+    let told = told(stage.wait(3_000));
+    assert_eq!(told[0].map(|link| link.upload_bytes_per_second), Some(2.0e6));
+}
