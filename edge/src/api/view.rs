@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use shared_protocol::{
-    Attempt, FailureCode, JobId, JobOutcome, OutputKind, Phase, PhaseTiming, Priority, PublishedFile,
-    Sampler, TimestampMs, UploadId, WorkerId,
+    Attempt, FailureCode, JobFailure, JobId, JobOutcome, OutputKind, Phase, PhaseTiming, Priority,
+    PublishedFile, Sampler, TimestampMs, UploadId, WorkerId,
 };
 
 use crate::scheduler::{Job, JobState, Scheduler};
@@ -74,6 +74,18 @@ pub struct FailureView {
     pub retryable: bool,
 }
 
+impl FailureView {
+    /// A failure as its job's owner sees it.
+    pub fn of(failure: &JobFailure) -> Self {
+        Self {
+            code: failure.code,
+            message: failure.message.clone(),
+            advice: failure.code.advice().to_owned(),
+            retryable: failure.code.retryable(),
+        }
+    }
+}
+
 impl JobView {
     /// A job as its owner sees it.
     pub fn of(job: &Job) -> Self {
@@ -103,12 +115,7 @@ impl JobView {
             published_seconds: job.playlist.duration().as_secs_f64(),
             first_audio_at_ms: job.first_audio_at,
             cancel_requested: job.cancel_requested && !job.state.is_ended(),
-            failure: job.failure.as_ref().map(|failure| FailureView {
-                code: failure.code,
-                message: failure.message.clone(),
-                advice: failure.code.advice().to_owned(),
-                retryable: failure.code.retryable(),
-            }),
+            failure: job.failure.as_ref().map(FailureView::of),
             timings: outcome.map(|o| o.timings.clone()).unwrap_or_default(),
             real_time_factor: outcome.map(|o| o.real_time_factor),
             metadata: job.request.metadata.clone(),
@@ -204,6 +211,11 @@ pub struct FileList {
 }
 
 impl FileList {
+    /// Where the URLs of a job's final files start.
+    pub fn base(job: &JobId) -> String {
+        format!("/v1/jobs/{job}/files/")
+    }
+
     /// The final files of an outcome; `base` is where their URLs start.
     pub fn of(files: &[PublishedFile], base: &str) -> Self {
         let view = |file: &PublishedFile| FileView {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use shared_protocol::{TenantId, TimestampMs};
 
-use super::event::{EndpointId, Event, EventKind};
+use super::event::{EndpointId, EventKind};
 use super::lane::Lane;
 use super::signature::Secret;
 use super::url_policy::{UrlError, UrlPolicy};
@@ -67,8 +67,8 @@ impl Endpoint {
         Ok(())
     }
 
-    pub(super) fn wants(&self, event: &Event) -> bool {
-        self.enabled && self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&event.kind))
+    pub(super) fn wants(&self, kind: EventKind) -> bool {
+        self.enabled && self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&kind))
     }
 }
 

@@ -72,6 +72,13 @@ id!(
     EndpointId
 );
 
+impl EventId {
+    /// The id of the event that has a number of its own, such as 128 random bits.
+    pub fn from_number(number: u128) -> Self {
+        Self(format!("msg_{number:032x}"))
+    }
+}
+
 /// What happened to a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum EventKind {

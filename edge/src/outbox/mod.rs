@@ -186,6 +186,11 @@ impl Outbox {
         self.lanes.values().map(|lane| &lane.endpoint)
     }
 
+    /// Whether there is any endpoint.
+    pub fn has_endpoints(&self) -> bool {
+        !self.lanes.is_empty()
+    }
+
     /// How an endpoint is doing.
     pub fn status(&self, id: &EndpointId) -> Option<LaneStatus> {
         self.lanes.get(id).map(|lane| LaneStatus {

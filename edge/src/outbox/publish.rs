@@ -1,6 +1,6 @@
 //! What comes in: new events, and dead letters that are to be sent once more.
 
-use shared_protocol::{JobId, TimestampMs};
+use shared_protocol::{JobId, TenantId, TimestampMs};
 
 use super::event::{EndpointId, Event, EventKind};
 use super::row::{DeadLetter, DeadReason, Row, RowId};
@@ -10,13 +10,7 @@ impl Outbox {
     /// Tells an event to every endpoint that wants it. The shell persists it together with the change of the job that it is
     /// about, in one transaction.
     pub fn publish(&mut self, now: TimestampMs, event: &Event) {
-        let ids: Vec<EndpointId> = [None, Some(event.tenant.clone())]
-            .iter()
-            .filter_map(|tenant| self.by_tenant.get(tenant))
-            .flatten()
-            .filter(|id| self.lanes.get(*id).is_some_and(|lane| lane.endpoint.wants(event)))
-            .cloned()
-            .collect();
+        let ids: Vec<EndpointId> = self.who_wants(&event.tenant, event.kind).cloned().collect();
         if ids.is_empty() {
             return;
         }
@@ -25,6 +19,19 @@ impl Outbox {
             self.publish_to(now, &id, event, &body);
         }
         self.dispatch(now);
+    }
+
+    /// Whether an event would be told to anybody.
+    pub fn is_wanted(&self, tenant: &TenantId, kind: EventKind) -> bool {
+        self.who_wants(tenant, kind).next().is_some()
+    }
+
+    fn who_wants(&self, tenant: &TenantId, kind: EventKind) -> impl Iterator<Item = &EndpointId> {
+        [None, Some(tenant.clone())]
+            .into_iter()
+            .filter_map(|tenant| self.by_tenant.get(&tenant))
+            .flatten()
+            .filter(move |id| self.lanes.get(*id).is_some_and(|lane| lane.endpoint.wants(kind)))
     }
 
     /// Sends dead letters once more, as if they had just been published, under their old ids. The shell reads them from the store,

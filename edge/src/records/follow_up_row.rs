@@ -19,11 +19,12 @@ pub fn decode(body: &str) -> Result<FollowUp, RowError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared_protocol::{Attempt, JobId, StemFile, TimestampMs};
+    use shared_protocol::{Attempt, JobId, StemFile, TenantId, TimestampMs};
 
     #[test]
     fn stems_come_back_as_they_were() {
-        let mut follow_up = FollowUp::new(JobId::new("job_1").unwrap(), Attempt(2), TimestampMs(9));
+        let (job, tenant) = (JobId::new("job_1").unwrap(), TenantId::new("acme").unwrap());
+        let mut follow_up = FollowUp::new(job, tenant, Attempt(2), TimestampMs(9));
         assert_eq!(decode(&encode(&follow_up)), Ok(follow_up.clone()));
         let stem = StemFile { name: "speech.flac".into(), size: 3, sha256: "00".into() };
         assert!(follow_up.take_stems(Attempt(2), vec![stem], None));

@@ -2,6 +2,7 @@
 
 use shared_protocol::{Cancel, CancelReason, DurationMs, JobId, SchedulerMessage, TenantId, TimestampMs};
 
+use super::announcement::JobChange;
 use super::job::{CANCEL_TIMEOUT, Job, JobRequest, JobState};
 use super::transition::{Reason, Step};
 use super::{Scheduler, Timer};
@@ -103,6 +104,7 @@ impl Scheduler {
         }
         self.jobs.insert(id.clone(), job);
         self.save(&id);
+        self.announce(now, &id, JobChange::Queued);
         self.dispatch(now);
         Ok(Submitted::New(id))
     }

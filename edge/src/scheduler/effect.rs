@@ -6,6 +6,7 @@ use shared_protocol::{
 
 use super::ConnectionId;
 use super::Meta;
+use super::announcement::Announcement;
 use super::fleet::{WorkerControl, WorkerSnapshot};
 use super::follow_up::FollowUp;
 use super::job::Job;
@@ -43,6 +44,8 @@ pub enum Effect {
     DropReceipts(Vec<MessageId>),
     /// Write what followed on a completed job.
     SaveFollowUp(Box<FollowUp>),
+    /// Tell listeners. What is to reach them is as durable as the change that it tells of.
+    Announce(Announcement),
     /// Keep what is known of a worker with its socket.
     Remember {
         /// The socket.

@@ -2,7 +2,7 @@
 //! job's state.
 
 use serde::{Deserialize, Serialize};
-use shared_protocol::{Attempt, JobFailure, JobId, QualityScores, StemFile, TimestampMs};
+use shared_protocol::{Attempt, JobFailure, JobId, QualityScores, StemFile, TenantId, TimestampMs};
 
 /// What followed on a completed job, so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -10,6 +10,8 @@ use shared_protocol::{Attempt, JobFailure, JobId, QualityScores, StemFile, Times
 pub struct FollowUp {
     /// The job.
     pub job_id: JobId,
+    /// Its owner.
+    pub tenant: TenantId,
     /// Its accepted attempt: what follows on another one is not taken.
     pub attempt: Attempt,
     /// Nothing is taken after that.
@@ -27,8 +29,8 @@ pub struct FollowUp {
 
 impl FollowUp {
     /// Nothing has followed yet.
-    pub fn new(job_id: JobId, attempt: Attempt, closes_at: TimestampMs) -> Self {
-        Self { job_id, attempt, closes_at, stems: None, stems_failure: None, quality: None }
+    pub fn new(job_id: JobId, tenant: TenantId, attempt: Attempt, closes_at: TimestampMs) -> Self {
+        Self { job_id, tenant, attempt, closes_at, stems: None, stems_failure: None, quality: None }
     }
 
     /// Takes the stems of an attempt, the first time. Says whether that changed anything.

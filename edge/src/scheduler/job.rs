@@ -205,6 +205,8 @@ pub struct JobProgress {
     pub fraction: f64,
     /// Length of the recording, once known.
     pub audio_seconds: Option<f64>,
+    /// When its phase or fraction was last announced.
+    pub announced_at: TimestampMs,
 }
 
 /// What follows from a failed or lost attempt.

@@ -9,6 +9,7 @@ use shared_protocol::{
     limits::{LIVENESS_TIMEOUT, MAX_SEGMENTS_PER_PROGRESS, MAX_SLOTS, PING_INTERVAL, STEMS_WINDOW},
 };
 
+use super::announcement::{JobChange, News};
 use super::fleet::WorkerSnapshot;
 use super::follow_up::FollowUp;
 use super::job::{JobProgress, JobState, worker_lost_failure};
@@ -74,10 +75,11 @@ impl Scheduler {
             WorkerMessage::Failed(failed) => self.failed(now, worker, failed),
             WorkerMessage::Cancelled(cancelled) => self.cancelled(now, worker, &cancelled),
             WorkerMessage::Stems(stems) => {
-                self.follow(&stems.job_id, |f| f.take_stems(stems.attempt, stems.files, stems.failure));
+                let take = |f: &mut FollowUp| f.take_stems(stems.attempt, stems.files, stems.failure);
+                self.follow(now, &stems.job_id, News::Stems, take);
             }
             WorkerMessage::Quality(quality) => {
-                self.follow(&quality.job_id, |f| f.take_quality(quality.scores));
+                self.follow(now, &quality.job_id, News::Quality, |f| f.take_quality(quality.scores));
             }
             WorkerMessage::Hello(_)
             | WorkerMessage::Ready(_)
@@ -88,12 +90,19 @@ impl Scheduler {
         }
     }
 
-    fn follow(&mut self, id: &JobId, take: impl FnOnce(&mut FollowUp) -> bool) {
+    fn follow(
+        &mut self,
+        now: TimestampMs,
+        id: &JobId,
+        news: impl FnOnce(Box<FollowUp>) -> News,
+        take: impl FnOnce(&mut FollowUp) -> bool,
+    ) {
         if let Some(follow_up) = self.follow_ups.get_mut(id)
             && take(follow_up)
         {
             let follow_up = Box::new(follow_up.clone());
-            self.effects.push_back(Effect::SaveFollowUp(follow_up));
+            self.effects.push_back(Effect::SaveFollowUp(follow_up.clone()));
+            self.announce_news(now, news(follow_up));
         }
     }
 
@@ -282,16 +291,23 @@ impl Scheduler {
         let audio_seconds =
             progress.audio_seconds.map(sane_seconds).or(earlier.and_then(|earlier| earlier.audio_seconds));
         let fraction = if progress.fraction.is_finite() { progress.fraction.clamp(0.0, 1.0) } else { 0.0 };
-        job.progress = Some(JobProgress { phase: progress.phase, fraction, audio_seconds });
+        let change = JobChange::of_report(earlier, progress.phase, now);
+        let announced_at = earlier.filter(|_| change.is_none()).map_or(now, |earlier| earlier.announced_at);
+        job.progress = Some(JobProgress { phase: progress.phase, fraction, audio_seconds, announced_at });
         let announced = progress.segments.len().min(MAX_SEGMENTS_PER_PROGRESS);
         let segments = progress.segments.get(..announced).unwrap_or_default();
-        if job.playlist.extend(progress.attempt, segments) {
-            let first_audio = job.first_audio_at.is_none();
+        let grew = job.playlist.extend(progress.attempt, segments);
+        let first_audio = grew && job.first_audio_at.is_none();
+        if grew {
             job.first_audio_at.get_or_insert(now);
             self.save_playlist(&id);
-            if first_audio {
-                self.save(&id);
-            }
+        }
+        if let Some(change) = change {
+            self.announce(now, &id, change);
+        }
+        if first_audio {
+            self.save(&id);
+            self.announce(now, &id, JobChange::Playable);
         }
     }
 
@@ -307,15 +323,16 @@ impl Scheduler {
         }
         let late = !job.is_held(worker, attempt);
         let other = job.state.worker().cloned().filter(|_| job.attempt != attempt);
-        let current = job.attempt;
-        if job.playlist.extend(attempt, &segments) {
-            job.first_audio_at.get_or_insert(now);
+        let (current, tenant) = (job.attempt, job.tenant.clone());
+        if job.playlist.extend(attempt, &segments) && job.first_audio_at.is_none() {
+            job.first_audio_at = Some(now);
+            self.announce(now, &id, JobChange::Playable);
         }
         let reason = if late { Reason::CompletedLate } else { Reason::Completed };
         if !self.step(now, &id, attempt, Step::Complete { outcome: Box::new(outcome) }, reason) {
             return;
         }
-        self.expect_follow_up(&id, FollowUp::new(id.clone(), attempt, now + STEMS_WINDOW));
+        self.expect_follow_up(&id, FollowUp::new(id.clone(), tenant, attempt, now + STEMS_WINDOW));
         if let Some(other) = other {
             self.stop_attempt(&other, &id, current);
         }

@@ -5,6 +5,7 @@
 //! [`Scheduler::next_deadline`] for when [`Scheduler::handle_deadline`] is due.** Nothing in here knows a clock, a
 //! socket or a store.
 
+mod announcement;
 mod breaker;
 mod commands;
 mod dispatch;
@@ -31,6 +32,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::{Deserialize, Serialize};
 use shared_protocol::{JobId, MessageId, SchedulerMessage, TenantId, TimestampMs, WorkerId};
 
+pub use announcement::{Announcement, JobChange, News, PROGRESS_INTERVAL};
 pub use breaker::{Breaker, FAILURES_IN_A_ROW, FIRST_BENCH, LONGEST_BENCH};
 pub use commands::{CancelOutcome, IDEMPOTENCY_WINDOW, KnownKey, NewJob, SubmitError, Submitted};
 pub use effect::{CloseReason, Effect, Offer};
@@ -105,6 +107,8 @@ pub struct Scheduler {
     last_sequence: u64,
     paused: bool,
     paused_tenants: BTreeSet<TenantId>,
+    /// Announcements are wanted.
+    listened_to: bool,
     effects: VecDeque<Effect>,
     /// Workers of whom something changed in this turn.
     touched: BTreeSet<WorkerId>,
@@ -124,6 +128,7 @@ impl Scheduler {
             last_sequence: 0,
             paused: false,
             paused_tenants: BTreeSet::new(),
+            listened_to: false,
             effects: VecDeque::new(),
             touched: BTreeSet::new(),
         }
@@ -273,9 +278,11 @@ impl Scheduler {
             self.timers.clear(&Timer::JobMayStart(id.clone()));
         }
         self.timers.clear(&Timer::OfferUnanswered(id.clone()));
-        let holder = job.state.worker().cloned();
+        let before = job.state.clone();
+        let holder = before.worker().cloned();
         let stepped = job.step(now, attempt, step, reason);
         debug_assert_eq!(stepped, Ok(()), "it fits");
+        let change = JobChange::between(&before, &job.state);
         let gone = holder.filter(|holder| job.state.worker() != Some(holder));
         if let Some(holder) = gone
             && let Some(entry) = self.fleet.get_mut(&holder)
@@ -290,7 +297,11 @@ impl Scheduler {
                 self.queue.insert(job);
             }
         }
-        if job.state.is_ended() {
+        let ended = job.state.is_ended();
+        if let Some(change) = change {
+            self.announce(now, id, change);
+        }
+        if ended {
             self.retire(id)
         } else {
             self.save(id)

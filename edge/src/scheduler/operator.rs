@@ -2,6 +2,7 @@
 
 use shared_protocol::{DurationMs, JobId, TenantId, TimestampMs, WorkerId};
 
+use super::announcement::JobChange;
 use super::fleet::WorkerControl;
 use super::job::Job;
 use super::transition::{Reason, Step};
@@ -142,6 +143,7 @@ impl Scheduler {
         self.jobs.insert(id.clone(), job);
         self.save(&id);
         self.save_playlist(&id);
+        self.announce(now, &id, JobChange::Queued);
         self.dispatch(now);
         Ok(())
     }
@@ -155,7 +157,8 @@ impl Scheduler {
         job.step(now, job.attempt, Step::Discard, Reason::DiscardedByOperator).map_err(|_| {
             OperatorError::WrongState { job_id: id, state, wanted: "quarantined", verb: "discarded" }
         })?;
-        self.effects.push_back(Effect::SaveJob(Box::new(job)));
+        self.effects.push_back(Effect::SaveJob(Box::new(job.clone())));
+        self.announce_job(now, JobChange::Failed, job);
         Ok(())
     }
 

@@ -114,7 +114,8 @@ impl Drive {
                 | Effect::SaveControl { .. }
                 | Effect::SaveReceipt { .. }
                 | Effect::DropReceipts(_)
-                | Effect::SaveFollowUp(_) => continue,
+                | Effect::SaveFollowUp(_)
+                | Effect::Announce(_) => continue,
                 Effect::Remember { connection, snapshot } => {
                     if let Err(error) = sockets::remember(&self.state, connection, *snapshot) {
                         console_error!("connection {}: {error}", connection.0);

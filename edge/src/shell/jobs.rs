@@ -75,5 +75,5 @@ pub async fn files(request: &Request, env: &Env, id: &JobId) -> Result<Response,
     let client = auth::client(request, env)?;
     let detail = call_scheduler::job(env, &client.tenant, id).await?;
     let files = detail.outcome.map(|outcome| outcome.files).unwrap_or_default();
-    Ok(respond::json(200, &FileList::of(&files, &format!("/v1/jobs/{id}/files/")))?)
+    Ok(respond::json(200, &FileList::of(&files, &FileList::base(id)))?)
 }

@@ -143,7 +143,7 @@ impl Store {
         }
         for job in self.jobs(" WHERE jobs.ended_at_ms > ?", vec![since])? {
             let (Some(attempt), Some(ended_at)) = (job.accepted, job.ended_at) else { continue };
-            let new = FollowUp::new(job.id.clone(), attempt, ended_at + STEMS_WINDOW);
+            let new = FollowUp::new(job.id.clone(), job.tenant, attempt, ended_at + STEMS_WINDOW);
             follow_ups.entry(job.id).or_insert(new);
         }
         Ok(follow_ups.into_values().collect())
@@ -281,6 +281,8 @@ fn statement(effect: &Effect) -> Option<Statement> {
                   ON CONFLICT (job_id) DO UPDATE SET body = excluded.body",
             values: vec![follow_up.job_id.as_str().into(), follow_up_row::encode(follow_up).into()],
         }),
+        // Becomes rows of the outbox.
+        Effect::Announce(_) => None,
         Effect::Remember { .. } | Effect::Offer { .. } | Effect::Send { .. } | Effect::Close { .. } => None,
     }
 }

@@ -3,6 +3,7 @@
 // Helpers of tests fail by panicking, as tests do.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod announcing;
 mod any_order;
 mod cancelling;
 mod fairness;

@@ -1,8 +1,8 @@
 //! A scheduler, a clock, and the words of workers.
 
 use edge::scheduler::{
-    Config, ConnectionId, Effect, FollowUp, Job, JobRequest, Meta, NewJob, Offer, Restored, Scheduler,
-    SubmitError, Submitted, WorkerControl, WorkerSnapshot,
+    Announcement, Config, ConnectionId, Effect, FollowUp, Job, JobRequest, Meta, NewJob, Offer, Restored,
+    Scheduler, SubmitError, Submitted, WorkerControl, WorkerSnapshot,
 };
 use shared_protocol::*;
 use std::collections::BTreeMap;
@@ -21,6 +21,7 @@ pub struct Rig {
     pub sent: Vec<(ConnectionId, SchedulerMessage)>,
     pub offers: Vec<(ConnectionId, Offer)>,
     pub closed: Vec<ConnectionId>,
+    pub announced: Vec<Announcement>,
     next_id: u64,
 }
 
@@ -75,6 +76,7 @@ impl Rig {
             sent: vec![],
             offers: vec![],
             closed: vec![],
+            announced: vec![],
             next_id: 0,
         }
     }
@@ -114,6 +116,7 @@ impl Rig {
                 Effect::Remember { connection, snapshot } => {
                     self.sockets.insert(connection, Some(*snapshot));
                 }
+                Effect::Announce(announcement) => self.announced.push(announcement),
                 Effect::Offer { connection, offer } => self.offers.push((connection, *offer)),
                 Effect::Send { connection, message } => self.sent.push((connection, message)),
                 Effect::Close { connection, .. } => {
@@ -297,7 +300,7 @@ impl Rig {
             .values()
             .filter_map(|job| {
                 let closes_at = job.ended_at? + window;
-                let new = FollowUp::new(job.id.clone(), job.accepted?, closes_at);
+                let new = FollowUp::new(job.id.clone(), job.tenant.clone(), job.accepted?, closes_at);
                 Some(self.follow_ups.get(&job.id).cloned().unwrap_or(new))
             })
             .filter(|follow_up| follow_up.closes_at > self.now)

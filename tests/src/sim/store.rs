@@ -62,7 +62,7 @@ impl Store {
             .values()
             .filter_map(|job| {
                 let closes_at = job.ended_at? + STEMS_WINDOW;
-                let new = FollowUp::new(job.id.clone(), job.accepted?, closes_at);
+                let new = FollowUp::new(job.id.clone(), job.tenant.clone(), job.accepted?, closes_at);
                 Some(self.follow_ups.get(&job.id).cloned().unwrap_or(new))
             })
             .filter(|follow_up| follow_up.closes_at > now)

@@ -116,7 +116,13 @@ impl World {
                 }
             }
             match effect {
-                None | Some(Effect::Remember { .. } | Effect::Send { .. } | Effect::Close { .. }) => {}
+                None
+                | Some(
+                    Effect::Announce(_)
+                    | Effect::Remember { .. }
+                    | Effect::Send { .. }
+                    | Effect::Close { .. },
+                ) => {}
                 Some(Effect::SaveJob(job)) => {
                     self.trace.mix(
                         job.sequence ^ u64::from(job.attempt.0) << 20 ^ (job.history.len() as u64) << 40,
