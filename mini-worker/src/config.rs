@@ -9,6 +9,8 @@ use shared_protocol::WorkerId;
 use shared_protocol::limits::MAX_SLOTS;
 use url::Url;
 
+use crate::inference::Scheduling;
+
 /// The documented example, as `mini-worker config example` prints it.
 pub const EXAMPLE: &str = include_str!("../config.example.toml");
 
@@ -40,6 +42,8 @@ pub struct Config {
     pub model_home: Option<PathBuf>,
     /// Threads that compute one window.
     pub inference_threads: usize,
+    /// Who is next at the model.
+    pub scheduling: Scheduling,
     /// What media are handled with, and how much of them.
     pub media: MediaConfig,
 }
@@ -206,6 +210,8 @@ struct ConfigFile {
     model_home: Option<PathBuf>,
     #[serde(default)]
     inference_threads: InferenceThreads,
+    #[serde(default)]
+    scheduling: Scheduling,
     #[serde(default = "default_ffmpeg")]
     ffmpeg: PathBuf,
     #[serde(default = "default_ffprobe")]
@@ -264,7 +270,7 @@ macro_rules! bounded {
     };
 }
 
-bounded!(Slots, 1, (1..=MAX_SLOTS), format!("slots are 1 to {MAX_SLOTS}"));
+bounded!(Slots, 6, (1..=MAX_SLOTS), format!("slots are 1 to {MAX_SLOTS}"));
 bounded!(InferenceThreads, 1, (1..=64), "inference_threads are 1 to 64".to_owned());
 bounded!(
     MaxAudioMinutes,
@@ -325,6 +331,7 @@ impl Config {
             state_folder: file.state_folder.map_or_else(|| home.join("worker/state"), |f| base.join(f)),
             model_home: file.model_home.map(|folder| base.join(folder)),
             inference_threads: file.inference_threads.0 as usize,
+            scheduling: file.scheduling,
             media: MediaConfig {
                 ffmpeg: file.ffmpeg,
                 ffprobe: file.ffprobe,
@@ -404,6 +411,7 @@ mod tests {
         let shortest = parse(ENVIRONMENT).unwrap();
         assert_eq!(example.slots, shortest.slots);
         assert_eq!(example.inference_threads, shortest.inference_threads);
+        assert_eq!(example.scheduling, shortest.scheduling);
         assert_eq!(example.media.max_audio_minutes, shortest.media.max_audio_minutes);
         assert_eq!(example.media.ffmpeg, shortest.media.ffmpeg);
         assert_eq!(shortest.environments[0].key.expose(), "mfw_key");

@@ -71,8 +71,11 @@ async fn make_ready(config: &Config, home: Home) -> Result<(Worker, Inference)> 
     }
     let home = config.model_home.as_ref().map_or(home, Home::at);
     let bundle = Bundle::open(&home)?;
-    let inference_config =
-        InferenceConfig { threads: config.inference_threads, ..InferenceConfig::default() };
+    let inference_config = InferenceConfig {
+        threads: config.inference_threads,
+        scheduling: config.scheduling,
+        ..InferenceConfig::default()
+    };
     let (inference, readiness) = Inference::start(bundle, inference_config).await?;
     tracing::info!(
         worker = %config.worker_id,

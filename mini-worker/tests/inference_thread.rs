@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use mini_worker::inference::engine::{Engine, EngineError};
-use mini_worker::inference::{Inference, InferenceError, RestoreSession, RestoreSpec};
+use mini_worker::inference::{
+    Inference, InferenceConfig, InferenceError, RestoreSession, RestoreSpec, Scheduling,
+};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
@@ -58,6 +60,10 @@ struct Fixture {
 }
 
 async fn start() -> Fixture {
+    start_with(Scheduling::Windows).await
+}
+
+async fn start_with(scheduling: Scheduling) -> Fixture {
     let served = Arc::new(Mutex::new(Vec::new()));
     let (open_gate, gate) = mpsc::channel();
     let gate = Arc::new(Mutex::new(gate));
@@ -69,7 +75,8 @@ async fn start() -> Fixture {
             Ok(Scripted { served: Arc::clone(&served), gate: Arc::clone(&gate) })
         }
     };
-    let (inference, readiness) = Inference::start_engine(false, load).await.unwrap();
+    let config = InferenceConfig { front_end: false, scheduling, ..InferenceConfig::default() };
+    let (inference, readiness) = Inference::start_engine(config, load).await.unwrap();
     assert_eq!(readiness.engine, "scripted");
     assert!(readiness.real_time_factor > 0.0);
     served.lock().unwrap().clear();
@@ -135,6 +142,41 @@ async fn production_goes_first_then_what_is_nearly_done() {
         task.await.unwrap().unwrap();
     }
     assert_eq!(*fixture.served.lock().unwrap(), [WAIT, 3.0, 2.0, 4.0, 1.0]);
+}
+
+#[tokio::test]
+async fn a_job_that_nobody_hears_yet_comes_between_the_windows_of_a_long_one_unless_recordings_go_whole() {
+    for (scheduling, expected) in [
+        (Scheduling::Windows, [WAIT, 4.0, 5.0, 3.0, 2.0]),
+        (Scheduling::WholeRecordings, [WAIT, 2.0, 3.0, 4.0, 5.0]),
+    ] {
+        let fixture = start_with(scheduling).await;
+        let mut long = fixture.open(0, 900_000).await;
+        let (new, short) = (fixture.open(0, 800_000).await, fixture.open(0, 700_000).await);
+        let mut nearly_done = fixture.open(0, 2).await;
+        if scheduling == Scheduling::Windows {
+            // Two samples: the engine is one late, so that one comes back.
+            nearly_done.restore(vec![vec![0.1, 0.2]]).await.unwrap();
+            long.restore(vec![vec![0.1, 0.2]]).await.unwrap();
+        }
+        fixture.served.lock().unwrap().clear();
+        let occupying = tokio::spawn(async move {
+            long.restore(vec![vec![WAIT, 0.0]]).await.unwrap();
+            long.restore(vec![vec![2.0]]).await.unwrap();
+            drop(long);
+        });
+        while fixture.served.lock().unwrap().last() != Some(&WAIT) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let waiting = [send(nearly_done, 3.0), send(new, 5.0), send(short, 4.0)];
+        moment().await;
+        fixture.open_gate.send(()).unwrap();
+        occupying.await.unwrap();
+        for task in waiting {
+            task.await.unwrap().unwrap();
+        }
+        assert_eq!(*fixture.served.lock().unwrap(), expected, "{scheduling:?}");
+    }
 }
 
 #[tokio::test]
@@ -239,8 +281,9 @@ async fn stopping_ends_the_thread_and_open_sessions_learn_of_it() {
 async fn a_model_that_cannot_be_loaded_is_reported_at_the_start() {
     let load =
         || Err::<Scripted, _>(EngineError::Load { what: "enc.onnx".to_owned(), reason: "gone".to_owned() });
-    let error = Inference::start_engine(true, load).await.err().expect("it cannot start");
+    let config = InferenceConfig::default();
+    let error = Inference::start_engine(config.clone(), load).await.err().expect("it cannot start");
     assert_eq!(error.to_string(), "enc.onnx could not be loaded: gone");
-    let error = Inference::start_engine(true, || -> Result<Scripted, _> { panic!("at load") }).await.err();
+    let error = Inference::start_engine(config, || -> Result<Scripted, _> { panic!("at load") }).await.err();
     assert!(matches!(error, Some(InferenceError::Panicked(_))));
 }

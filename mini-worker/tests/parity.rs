@@ -138,7 +138,7 @@ fn two_jobs_in_between_each_other_get_the_bits_that_each_gets_alone() {
         recordings[..2].iter().map(|r| restore(&mut engine, false, &r.samples, usize::MAX)).collect();
 
     runtime.block_on(async {
-        let config = InferenceConfig { threads: 1, front_end: false };
+        let config = InferenceConfig { front_end: false, ..InferenceConfig::default() };
         let (inference, readiness) = Inference::start(bundle(), config).await.unwrap();
         assert!(readiness.real_time_factor > 0.0 && readiness.engine.contains("DeepFilterNet3"));
         let jobs = recordings[..2].iter().zip([24_000, 31_111]).map(|(recording, window)| {

@@ -2,6 +2,7 @@
 
 use super::engine::Engine;
 use super::onnx::OnnxEngine;
+use super::queue::Scheduling;
 use super::thread::{Command, Reply, Shared, Work, run};
 use super::{EngineError, InferenceError, Planar};
 use crate::storage::Bundle;
@@ -27,11 +28,13 @@ pub struct InferenceConfig {
     /// Whether recordings are brought into shape for the model (see [`super::front_end`]). Off only to compare the bare
     /// model with its reference.
     pub front_end: bool,
+    /// Who is next at the model.
+    pub scheduling: Scheduling,
 }
 
 impl Default for InferenceConfig {
     fn default() -> Self {
-        Self { threads: 1, front_end: true }
+        Self { threads: 1, front_end: true, scheduling: Scheduling::default() }
     }
 }
 
@@ -90,12 +93,13 @@ impl Inference {
     /// Starts the thread, loads the model and warms it up on windows of the size that jobs use.
     pub async fn start(bundle: Bundle, config: InferenceConfig) -> Result<(Self, Readiness), InferenceError> {
         let threads = config.threads;
-        Self::start_engine(config.front_end, move || OnnxEngine::load(&bundle, threads)).await
+        Self::start_engine(config, move || OnnxEngine::load(&bundle, threads)).await
     }
 
-    /// The same with any engine; `load` runs in the thread, and again after a crash.
+    /// The same with any engine; `load` runs in the thread, and again after a crash. How many threads it uses is its own
+    /// affair.
     pub async fn start_engine<E: Engine + 'static>(
-        front_end: bool,
+        config: InferenceConfig,
         load: impl Fn() -> Result<E, EngineError> + Send + 'static,
     ) -> Result<(Self, Readiness), InferenceError> {
         let (commands, inbox) = mpsc::unbounded_channel();
@@ -105,7 +109,7 @@ impl Inference {
             .name("inference".to_owned())
             .spawn({
                 let shared = Arc::clone(&shared);
-                move || run(load, front_end, inbox, &shared, ready)
+                move || run(load, (config.front_end, config.scheduling), inbox, &shared, ready)
             })
             .map_err(InferenceError::Thread)?;
         let readiness = readiness.await.map_err(|_| InferenceError::Stopped)??;
@@ -132,6 +136,16 @@ impl Inference {
     /// Seconds of work per second of audio of one channel, corrected while running.
     pub fn real_time_factor(&self) -> f64 {
         self.shared.real_time_factor()
+    }
+
+    /// Windows that wait for the model.
+    pub fn windows_waiting(&self) -> u64 {
+        self.shared.waiting()
+    }
+
+    /// Windows restored since the start, and how long the model worked at them.
+    pub fn windows_restored(&self) -> (u64, Duration) {
+        (self.shared.windows(), self.shared.busy())
     }
 
     /// Ends the thread after the window that it is at, and waits for that. Sessions that are still open get

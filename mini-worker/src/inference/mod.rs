@@ -17,6 +17,7 @@ pub mod thread;
 pub use engine::EngineError;
 pub use error::InferenceError;
 pub use handle::{Inference, InferenceConfig, Readiness, RestoreSession, RestoreSpec, Restored};
+pub use queue::Scheduling;
 
 /// Every recording is restored at this rate, Hz.
 pub const SAMPLE_RATE: u32 = 48_000;

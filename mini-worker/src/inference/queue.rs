@@ -1,52 +1,108 @@
 //! The order in which windows are restored.
 
-/// How many windows that came later go before one, until it goes first. With 16, a long job beside an endless row of short
-/// ones still gets one window in 18: nearly twice real time on a machine that restores 34 times real time.
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// How many windows of its environment that came later go before one, until it goes first there. With 16, a long job beside
+/// an endless row of short ones still gets one window in 18: nearly twice real time on a machine that restores 34 times real
+/// time.
 pub const MAX_PASSED_OVER: u32 = 16;
+
+/// A window that waited so long goes first in its environment, however few went before it: what bounds the wait of a model
+/// whose windows take long.
+pub const MAX_WAIT: Duration = Duration::from_secs(3);
+
+/// A window of a later environment that waited so long goes before everything, so that an endless row of production's jobs
+/// does not keep a slot busy for ever with a job that never moves. It gets one window in this time: it costs production
+/// next to nothing.
+pub const MAX_WAIT_BEHIND_OTHERS: Duration = Duration::from_secs(60);
+
+/// What the model works at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scheduling {
+    /// Windows of all jobs in turn.
+    #[default]
+    Windows,
+    /// One recording from its first window to its last: the model then waits for that recording's next window, whoever
+    /// else waits. Kept to be compared with.
+    WholeRecordings,
+}
+
+/// What is known of a session whose window is to wait.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Claim {
+    /// 0 is production; larger numbers wait for smaller ones.
+    pub environment_rank: u8,
+    /// Whether some of its audio was restored already, so that somebody can listen to it.
+    pub heard: bool,
+    /// The work that the session is expected to need in all, seconds; infinite when its length is unknown.
+    pub remaining_seconds: f64,
+}
 
 /// Windows that wait, at most one for each session.
 ///
-/// First come those of the best environment (0 is production); among equals the session with the least work left, so
-/// that a short recording need not wait for a long one; then first come, first served. A window that was passed over
-/// by [`MAX_PASSED_OVER`] later ones goes before all that, the earliest first, so that nothing starves.
+/// First come those of the best environment; among them what nobody can listen to yet; among equals the session with
+/// the least work left, so that a short recording need not wait for a long one; then first come, first served.
+/// Nothing starves: a window that was passed over by [`MAX_PASSED_OVER`] later ones of its environment, or waited for
+/// [`MAX_WAIT`], goes before all that in its environment, the earliest first; and after [`MAX_WAIT_BEHIND_OTHERS`]
+/// before other environments too.
 #[derive(Debug, Default)]
 pub struct Queue {
+    scheduling: Scheduling,
     entries: Vec<Entry>,
     arrivals: u64,
+    /// The session that the model stays with.
+    current: Option<u64>,
 }
 
 #[derive(Debug)]
 struct Entry {
     session: u64,
-    environment_rank: u8,
-    remaining_seconds: f64,
+    claim: Claim,
     arrival: u64,
+    since: Duration,
     passed_over: u32,
 }
 
 impl Queue {
     /// An empty queue.
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(scheduling: Scheduling) -> Self {
+        Self { scheduling, ..Self::default() }
     }
 
-    /// Adds the window of a session. `remaining_seconds` is the work that the session is expected to need in all,
-    /// infinite when its length is unknown. A window that the session had waiting is replaced.
-    pub fn push(&mut self, session: u64, environment_rank: u8, remaining_seconds: f64) {
+    /// Adds the window of a session. A window that the session had waiting is replaced. `now` is a time since any start,
+    /// and never goes back.
+    pub fn push(&mut self, session: u64, claim: Claim, now: Duration) {
         self.cancel(session);
         let arrival = self.arrivals;
         self.arrivals += 1;
-        self.entries.push(Entry { session, environment_rank, remaining_seconds, arrival, passed_over: 0 });
+        self.entries.push(Entry { session, claim, arrival, since: now, passed_over: 0 });
     }
 
-    /// Takes the session whose window is next.
-    pub fn pop(&mut self) -> Option<u64> {
-        let first = (0..self.entries.len()).min_by(|&a, &b| self.entries[a].order(&self.entries[b]))?;
+    /// Takes the session whose window is next; none when nothing waits, or nothing that may go now.
+    pub fn pop(&mut self, now: Duration) -> Option<u64> {
+        let first = self.next(now)?;
         let chosen = self.entries.swap_remove(first);
-        for entry in self.entries.iter_mut().filter(|entry| entry.arrival < chosen.arrival) {
-            entry.passed_over += 1;
+        let rank = chosen.claim.environment_rank;
+        for entry in &mut self.entries {
+            if entry.claim.environment_rank == rank && entry.arrival < chosen.arrival {
+                entry.passed_over += 1;
+            }
+        }
+        if self.scheduling == Scheduling::WholeRecordings {
+            self.current = Some(chosen.session);
         }
         Some(chosen.session)
+    }
+
+    /// Whether there is something that may go now.
+    pub fn has_next(&self) -> bool {
+        match self.current {
+            Some(current) => self.entries.iter().any(|entry| entry.session == current),
+            None => !self.entries.is_empty(),
+        }
     }
 
     /// Removes a session's window. Whether there was one.
@@ -54,6 +110,14 @@ impl Queue {
         let before = self.entries.len();
         self.entries.retain(|entry| entry.session != session);
         self.entries.len() < before
+    }
+
+    /// The session sends nothing more: its last window was restored, or it is gone. The model need not stay with it.
+    pub fn leave(&mut self, session: u64) {
+        self.cancel(session);
+        if self.current == Some(session) {
+            self.current = None;
+        }
     }
 
     /// How many windows wait.
@@ -65,138 +129,42 @@ impl Queue {
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
+
+    fn next(&self, now: Duration) -> Option<usize> {
+        let candidates = 0..self.entries.len();
+        match self.current {
+            Some(current) => candidates.into_iter().find(|&at| self.entries[at].session == current),
+            None => candidates.min_by(|&a, &b| self.entries[a].order(&self.entries[b], now)),
+        }
+    }
 }
 
 impl Entry {
-    fn is_aged(&self) -> bool {
-        self.passed_over >= MAX_PASSED_OVER
+    fn order(&self, other: &Self, now: Duration) -> std::cmp::Ordering {
+        let arrival = self.arrival.cmp(&other.arrival);
+        if self.outwaited(now) || other.outwaited(now) {
+            return other.outwaited(now).cmp(&self.outwaited(now)).then(arrival);
+        }
+        let (ours, theirs) = (&self.claim, &other.claim);
+        let rank = ours.environment_rank.cmp(&theirs.environment_rank);
+        if self.aged(now) || other.aged(now) {
+            return rank.then(other.aged(now).cmp(&self.aged(now))).then(arrival);
+        }
+        rank.then(ours.heard.cmp(&theirs.heard))
+            .then(ours.remaining_seconds.total_cmp(&theirs.remaining_seconds))
+            .then(arrival)
     }
 
-    fn order(&self, other: &Self) -> std::cmp::Ordering {
-        other.is_aged().cmp(&self.is_aged()).then_with(|| {
-            let arrival = self.arrival.cmp(&other.arrival);
-            if self.is_aged() {
-                return arrival;
-            }
-            (self.environment_rank.cmp(&other.environment_rank))
-                .then(self.remaining_seconds.total_cmp(&other.remaining_seconds))
-                .then(arrival)
-        })
+    /// First in its environment.
+    fn aged(&self, now: Duration) -> bool {
+        self.passed_over >= MAX_PASSED_OVER || now.saturating_sub(self.since) >= MAX_WAIT
+    }
+
+    /// First of all.
+    fn outwaited(&self, now: Duration) -> bool {
+        now.saturating_sub(self.since) >= MAX_WAIT_BEHIND_OTHERS
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::BTreeMap;
-
-    fn drain(queue: &mut Queue) -> Vec<u64> {
-        std::iter::from_fn(|| queue.pop()).collect()
-    }
-
-    #[test]
-    fn production_goes_first_then_the_shortest_then_the_earliest() {
-        let mut queue = Queue::new();
-        queue.push(1, 2, 0.1);
-        queue.push(2, 0, 90.0);
-        queue.push(3, 0, f64::INFINITY);
-        queue.push(4, 0, 3.0);
-        queue.push(5, 1, 1.0);
-        queue.push(6, 0, 3.0);
-        assert_eq!(drain(&mut queue), [4, 6, 2, 3, 5, 1]);
-    }
-
-    #[test]
-    fn a_long_development_job_beside_an_endless_row_of_short_ones_still_gets_its_share() {
-        let mut queue = Queue::new();
-        queue.push(0, 2, 3600.0);
-        queue.push(1, 0, 1.0);
-        let order: Vec<_> = (2..=180)
-            .map(|next| {
-                let session = queue.pop().unwrap();
-                let (again, rank, seconds) = if session == 0 { (0, 2, 3600.0) } else { (next, 0, 1.0) };
-                queue.push(again, rank, seconds);
-                session
-            })
-            .collect();
-        let turns: Vec<_> = (0..order.len()).filter(|&at| order[at] == 0).collect();
-        // The short one that was there before it, and those that came later.
-        let between = MAX_PASSED_OVER as usize + 1;
-        assert_eq!(turns.len(), 10);
-        assert!(turns.windows(2).all(|pair| pair[1] - pair[0] - 1 == between), "{turns:?}");
-    }
-
-    #[test]
-    fn a_cancelled_window_never_comes_up() {
-        let mut queue = Queue::new();
-        queue.push(1, 0, 1.0);
-        queue.push(2, 0, 2.0);
-        assert!(queue.cancel(1) && !queue.cancel(1));
-        assert_eq!((queue.len(), drain(&mut queue)), (1, vec![2]));
-    }
-
-    #[derive(Debug, Clone)]
-    enum Step {
-        Push(u64, u8, f64),
-        Pop,
-        Cancel(u64),
-    }
-
-    fn steps() -> impl Strategy<Value = Vec<Step>> {
-        let step = prop_oneof![
-            4 => (0..12u64, 0..3u8, prop_oneof![0.0..100.0f64, Just(f64::INFINITY), Just(f64::NAN)])
-                .prop_map(|(session, rank, seconds)| Step::Push(session, rank, seconds)),
-            4 => Just(Step::Pop),
-            1 => (0..12u64).prop_map(Step::Cancel),
-        ];
-        proptest::collection::vec(step, 0..400)
-    }
-
-    proptest! {
-        #[test]
-        fn everything_pushed_comes_out_once_or_is_cancelled_and_nothing_waits_beyond_the_bound(steps in steps()) {
-            let mut queue = Queue::new();
-            // Session -> how many later windows were taken before its own.
-            let mut waiting: BTreeMap<u64, (u64, u32)> = BTreeMap::new();
-            let mut arrivals = 0;
-            for step in steps {
-                match step {
-                    Step::Push(session, rank, seconds) => {
-                        queue.push(session, rank, seconds);
-                        waiting.insert(session, (arrivals, 0));
-                        arrivals += 1;
-                    }
-                    Step::Cancel(session) => {
-                        prop_assert_eq!(queue.cancel(session), waiting.remove(&session).is_some());
-                    }
-                    Step::Pop => {
-                        let popped = queue.pop();
-                        prop_assert_eq!(popped.is_some(), !waiting.is_empty());
-                        if let Some(session) = popped {
-                            let taken = waiting.remove(&session).expect("only what waits may come up");
-                            for (arrival, passed) in waiting.values_mut() {
-                                *passed += u32::from(*arrival < taken.0);
-                                prop_assert!(*passed <= MAX_PASSED_OVER, "an aged window was passed over by a later one");
-                            }
-                        }
-                    }
-                }
-                prop_assert_eq!(queue.len(), waiting.len());
-            }
-        }
-
-        #[test]
-        fn without_aging_the_order_is_rank_then_work_left_then_arrival(
-            entries in proptest::collection::vec((0..3u8, 0..4u8), 0..(MAX_PASSED_OVER as usize)),
-        ) {
-            let mut queue = Queue::new();
-            for (session, (rank, seconds)) in entries.iter().enumerate() {
-                queue.push(session as u64, *rank, f64::from(*seconds));
-            }
-            let mut expected: Vec<_> = (0..entries.len()).collect();
-            expected.sort_by_key(|&session| (entries[session], session));
-            prop_assert_eq!(drain(&mut queue), expected.into_iter().map(|s| s as u64).collect::<Vec<_>>());
-        }
-    }
-}
+mod tests;

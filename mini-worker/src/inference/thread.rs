@@ -3,7 +3,7 @@
 use super::channel::Channel;
 use super::engine::{Engine, EngineError};
 use super::handle::{Readiness, RestoreSpec, Restored};
-use super::queue::Queue;
+use super::queue::{Claim, Queue, Scheduling};
 use super::speed::Speed;
 use super::{InferenceError, Planar, SAMPLE_RATE};
 use std::any::Any;
@@ -46,6 +46,9 @@ pub(super) enum Work {
 pub(super) struct Shared {
     backlog: AtomicU64,
     real_time_factor: AtomicU64,
+    waiting: AtomicU64,
+    windows: AtomicU64,
+    busy_microseconds: AtomicU64,
 }
 
 impl Shared {
@@ -56,6 +59,24 @@ impl Shared {
     pub(super) fn real_time_factor(&self) -> f64 {
         f64::from_bits(self.real_time_factor.load(Ordering::Relaxed))
     }
+
+    pub(super) fn waiting(&self) -> u64 {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn windows(&self) -> u64 {
+        self.windows.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn busy(&self) -> Duration {
+        Duration::from_micros(self.busy_microseconds.load(Ordering::Relaxed))
+    }
+
+    fn worked(&self, time: Duration) {
+        let microseconds = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.busy_microseconds.fetch_add(microseconds, Ordering::Relaxed);
+        self.windows.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 struct Session<S> {
@@ -65,6 +86,8 @@ struct Session<S> {
     /// Samples of each channel so far, and whether there will be more.
     taken: u64,
     finished: bool,
+    /// Whether samples were given back: then somebody can listen.
+    heard: bool,
     waiting: Option<Waiting>,
 }
 
@@ -108,12 +131,12 @@ fn audio_seconds(samples: u64, channels: usize) -> f64 {
 /// The thread's body.
 pub(super) fn run<E: Engine>(
     load: impl Fn() -> Result<E, EngineError>,
-    front_end: bool,
+    (front_end, scheduling): (bool, Scheduling),
     inbox: UnboundedReceiver<Command>,
     shared: &Shared,
     ready: oneshot::Sender<Result<Readiness, InferenceError>>,
 ) {
-    match Worker::start(load, front_end, shared) {
+    match Worker::start(load, front_end, scheduling, shared) {
         Ok((worker, readiness)) => {
             // When nobody waits for readiness any more, the inbox is closed as well and the loop ends.
             if ready.send(Ok(readiness)).is_ok() {
@@ -137,11 +160,17 @@ struct Worker<'a, E: Engine, L> {
     opened: u64,
     queue: Queue,
     speed: Speed,
+    started: Instant,
     shared: &'a Shared,
 }
 
 impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
-    fn start(load: L, front_end: bool, shared: &'a Shared) -> Result<(Self, Readiness), InferenceError> {
+    fn start(
+        load: L,
+        front_end: bool,
+        scheduling: Scheduling,
+        shared: &'a Shared,
+    ) -> Result<(Self, Readiness), InferenceError> {
         let begin = Instant::now();
         let mut engine = guarded(&load)??;
         let loaded = begin.elapsed();
@@ -158,8 +187,9 @@ impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
             front_end,
             sessions: BTreeMap::new(),
             opened: 0,
-            queue: Queue::new(),
+            queue: Queue::new(scheduling),
             speed,
+            started: begin,
             shared,
         };
         worker.publish();
@@ -169,7 +199,7 @@ impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
     fn serve(mut self, mut inbox: UnboundedReceiver<Command>) {
         loop {
             // Everything that was asked meanwhile takes part in the choice of the next window.
-            let command = if self.queue.is_empty() {
+            let command = if !self.queue.has_next() {
                 inbox.blocking_recv()
             } else {
                 match inbox.try_recv() {
@@ -187,7 +217,7 @@ impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
                     self.enqueue(session, Waiting { work, asked, reply });
                 }
                 Some(Command::Close { session }) => {
-                    self.queue.cancel(session);
+                    self.queue.leave(session);
                     self.sessions.remove(&session);
                 }
                 Some(Command::Stop) | None => return,
@@ -203,7 +233,14 @@ impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
         let front_end = self.front_end;
         if let (Ok(_), Some(engine)) = (&answer, &self.engine) {
             let channels = (0..spec.channels).map(|_| Channel::open(engine, front_end)).collect();
-            let opened = Session { spec, channels: Some(channels), taken: 0, finished: false, waiting: None };
+            let opened = Session {
+                spec,
+                channels: Some(channels),
+                taken: 0,
+                finished: false,
+                heard: false,
+                waiting: None,
+            };
             self.sessions.insert(session, opened);
             self.opened += 1;
         }
@@ -221,26 +258,32 @@ impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
         };
         session.waiting = Some(waiting);
         let left = session.audio_left().map_or(f64::INFINITY, |audio| audio * self.speed.real_time_factor());
-        self.queue.push(id, session.spec.environment_rank, left);
+        let environment_rank = session.spec.environment_rank;
+        let claim = Claim { environment_rank, heard: session.heard, remaining_seconds: left };
+        self.queue.push(id, claim, self.started.elapsed());
     }
 
     fn restore_next(&mut self) {
-        let Some(id) = self.queue.pop() else { return };
+        let Some(id) = self.queue.pop(self.started.elapsed()) else { return };
         let Some(mut session) = self.sessions.remove(&id) else { return };
         if let (Some(Waiting { work, asked, reply }), Some(channels)) =
             (session.waiting.take(), session.channels.take())
         {
             // Nobody waits any more: the window is lost and with it the session, so the work can be saved.
-            if reply.is_closed() {
-                self.sessions.insert(id, session);
+            let result = if reply.is_closed() {
+                None
             } else {
-                let result = self.restore(work, channels, asked, &mut session);
-                self.sessions.insert(id, session);
-                self.publish();
+                Some(self.restore(work, channels, asked, &mut session))
+            };
+            if session.finished || session.channels.is_none() {
+                self.queue.leave(id);
+            }
+            self.sessions.insert(id, session);
+            self.publish();
+            if let Some(result) = result {
                 answer(reply, result);
             }
         }
-        self.publish();
     }
 
     /// Restores a window of all channels. The channels go back into the session only when all went well.
@@ -273,6 +316,8 @@ impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
         };
         let computed = begin.elapsed();
         session.taken += taken;
+        session.heard |= audio.iter().any(|channel| !channel.is_empty());
+        self.shared.worked(computed);
         self.speed.observe(computed, audio_seconds(taken, channels.len()));
         session.channels = Some(channels);
         Ok(Restored { audio, waited: begin.duration_since(asked), computed })
@@ -293,6 +338,7 @@ impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
         let factor = self.speed.real_time_factor();
         self.shared.backlog.store((audio * factor).to_bits(), Ordering::Relaxed);
         self.shared.real_time_factor.store(factor.to_bits(), Ordering::Relaxed);
+        self.shared.waiting.store(self.queue.len() as u64, Ordering::Relaxed);
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod attempt;
 mod backoff;
+mod hold_back;
 mod journal;
 mod link;
 mod outstanding;
@@ -22,6 +23,7 @@ use tokio::sync::mpsc;
 use tracing::Instrument;
 
 pub use backoff::Backoff;
+pub use hold_back::SECOND_CHOICE_AFTER;
 pub use journal::Journal;
 pub use running::ProgressUpdate;
 
@@ -98,7 +100,10 @@ impl Worker {
         let mut members = Vec::new();
         for (environment, number) in config.environments.iter().zip(1..) {
             let folder = config.state_folder.join(environment.name.as_str()).join("results");
-            let member = Member::new(environment, &folder, hello.clone(), seed.wrapping_add(number))?;
+            let mut member = Member::new(environment, &folder, hello.clone(), seed.wrapping_add(number))?;
+            if number > 1 {
+                member.session = member.session.holding_freed_slots_back(SECOND_CHOICE_AFTER);
+            }
             members.push(member);
         }
         let (sender, events) = mpsc::channel(MAX_WAITING_EVENTS);

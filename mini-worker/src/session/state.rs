@@ -20,6 +20,7 @@ use shared_protocol::{
 };
 
 use super::backoff::Backoff;
+use super::hold_back::HoldBack;
 use super::outstanding::Outstanding;
 use super::running::{ProgressUpdate, Running, StopCause};
 
@@ -193,6 +194,7 @@ pub struct Session {
     speeds: Vec<SamplerSpeed>,
     link_report: Option<LinkReport>,
     slots_elsewhere: u32,
+    hold_back: HoldBack,
     draining: bool,
     effects: VecDeque<Effect>,
 }
@@ -213,16 +215,25 @@ impl Session {
             speeds: Vec::new(),
             link_report: None,
             slots_elsewhere: 0,
+            hold_back: HoldBack::default(),
             draining: false,
             effects: VecDeque::new(),
         }
     }
 
-    /// How many more jobs can be taken now.
+    /// The same for an environment of second choice: a slot that becomes free is offered there only after this pause, so
+    /// that the first environment can have it.
+    #[must_use]
+    pub fn holding_freed_slots_back(mut self, pause: DurationMs) -> Self {
+        self.hold_back = HoldBack::new(pause);
+        self
+    }
+
+    /// How many more jobs can be taken now. Freed slots that are held back do not count.
     pub fn open_slots(&self) -> u32 {
         let used = u32::try_from(self.running.len()).unwrap_or(u32::MAX);
         let free = self.hello.slots.saturating_sub(used).saturating_sub(self.slots_elsewhere);
-        if self.draining { 0 } else { free }
+        if self.draining { 0 } else { free.saturating_sub(self.hold_back.held()) }
     }
 
     /// The attempts that run here.
@@ -257,7 +268,8 @@ impl Session {
                 let resend = self.outstanding.next_resend(&link.capabilities);
                 let ready = self.ready_is_owed(link).then_some(link.ready_not_before);
                 let progress = self.running.values().filter_map(Running::progress_due).min();
-                [Some(silence), Some(link.next_ping), resend, ready, progress]
+                let release = self.hold_back.next_release();
+                [Some(silence), Some(link.next_ping), resend, ready, progress, release]
                     .into_iter()
                     .flatten()
                     .min()
@@ -268,6 +280,7 @@ impl Session {
 
     /// Takes one input at the time `now`.
     pub fn handle(&mut self, now: TimestampMs, input: Input) {
+        self.hold_back.advance(now);
         match input {
             Input::Tick => {}
             Input::LinkOpened => self.handle_opened(now),
@@ -285,7 +298,11 @@ impl Session {
                 self.speeds = speeds;
                 self.link_report = link;
             }
-            Input::SlotsElsewhere(slots) => self.slots_elsewhere = slots,
+            Input::SlotsElsewhere(slots) => {
+                self.hold_back.freed(self.slots_elsewhere.saturating_sub(slots), now);
+                self.hold_back.taken(slots.saturating_sub(self.slots_elsewhere));
+                self.slots_elsewhere = slots;
+            }
             Input::Drain => self.draining = true,
             Input::HandBack => self.handle_hand_back(),
         }
@@ -432,6 +449,7 @@ impl Session {
 
     fn handle_ended(&mut self, now: TimestampMs, job_id: JobId, attempt: Attempt, end: JobEnd) {
         let Some(running) = self.running.remove(&(job_id.clone(), attempt)) else { return };
+        self.hold_back.freed(1, now);
         let message_id = self.next_message_id();
         let failed = |message_id, job_id, failure| {
             WorkerMessage::Failed(Failed { message_id, job_id, attempt, failure })

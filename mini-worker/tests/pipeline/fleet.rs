@@ -27,7 +27,7 @@ impl Drop for Worker {
 impl Worker {
     fn start(studio: &Studio, edge: &PlayedEdge) -> Self {
         let config = format!(
-            "worker_id = \"mini-1\"\nstate_folder = \"state\"\nwork_folder = \"work\"\n\
+            "worker_id = \"mini-1\"\nslots = 1\nstate_folder = \"state\"\nwork_folder = \"work\"\n\
              [[environment]]\nname = \"test\"\nurl = \"http://{}\"\n",
             edge.address
         );

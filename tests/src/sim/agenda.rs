@@ -29,8 +29,6 @@ pub enum Event {
     Tick { worker: usize, boot: u32, env: usize },
     /// The next step of an attempt's pipeline, or the end of one that was asked to stop.
     Pipeline { worker: usize, boot: u32, execution: u64, stop: bool },
-    /// A slot that became free half a second ago is offered to the environments that come second.
-    SlotForOthers { worker: usize, boot: u32 },
     /// A worker's process starts.
     Start { worker: usize },
     /// A frozen process goes on.

@@ -32,7 +32,7 @@ const fn mutant(
 }
 
 /// All of them.
-pub const MUTANTS: [Mutant; 71] = [
+pub const MUTANTS: [Mutant; 72] = [
     mutant(
         "classes_ignored",
         "S1",
@@ -716,8 +716,17 @@ pub const MUTANTS: [Mutant; 71] = [
         "both environments get the last slot",
         300,
         "mini-worker/src/session/state.rs",
-        "            Input::SlotsElsewhere(slots) => self.slots_elsewhere = slots,",
-        "            Input::SlotsElsewhere(slots) => self.slots_elsewhere = slots.min(0),",
+        "                self.slots_elsewhere = slots;",
+        "                self.slots_elsewhere = slots.min(0);",
+    ),
+    mutant(
+        "freed_slot_for_everyone",
+        "W4",
+        "dev gets a freed slot as soon as production",
+        600,
+        "mini-worker/src/session/hold_back.rs",
+        "self.releases.extend((0..slots).map(|_| now + self.pause));",
+        "self.releases.extend((0..slots).map(|_| now));",
     ),
     mutant(
         "silent_link_kept",

@@ -85,8 +85,6 @@ pub struct SimWorker {
     pub sessions: BTreeMap<usize, Linked>,
     /// What runs.
     pub executions: BTreeMap<u64, Execution>,
-    /// Free slots that the environments that come second may not have yet.
-    pub held_back: u32,
     /// What came while the process was frozen.
     pub inbox: Vec<Event>,
     /// How far ahead its clock is.
@@ -107,7 +105,6 @@ impl SimWorker {
             leaving: false,
             sessions: BTreeMap::new(),
             executions: BTreeMap::new(),
-            held_back: 0,
             inbox: Vec::new(),
             clock_ahead,
             journal: BTreeMap::new(),
@@ -119,10 +116,9 @@ impl SimWorker {
         self.executions.values().filter(|execution| execution.env == env).count() as u32
     }
 
-    /// Slots that an environment's session must not count on.
+    /// Slots that other environments' attempts have.
     pub fn slots_elsewhere(&self, env: usize) -> u32 {
-        let others = self.executions.len() as u32 - self.running_for(env);
-        others + if env == 0 { 0 } else { self.held_back }
+        self.executions.len() as u32 - self.running_for(env)
     }
 
     /// Seconds of inference that are left.

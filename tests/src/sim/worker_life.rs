@@ -1,7 +1,7 @@
 //! The worker's shell: what its sessions ask for, and what happens to its process.
 
-use mini_worker::session::ProgressUpdate;
 use mini_worker::session::state::{Effect, Input, JobEnd, Session};
+use mini_worker::session::{ProgressUpdate, SECOND_CHOICE_AFTER};
 use shared_protocol::{
     Assign, Attempt, BootId, DurationMs, FailureCode, Hello, HlsSegment, JobFailure, JobId, JobOutcome,
     PROTOCOL_VERSION, Phase, Reject, RejectReason, SamplerSpeed, SchedulerMessage, WorkerMessage,
@@ -13,9 +13,6 @@ use super::network::Link;
 use super::plan::Fate;
 use super::worker::{Execution, Linked, PlannedEnd, Process};
 use super::world::World;
-
-/// The environments that come second get a freed slot so much later.
-pub const SECOND_CHOICE_AFTER: u64 = 500;
 
 /// Steps of a pipeline at which it reports.
 const STEPS: u32 = 6;
@@ -32,7 +29,6 @@ impl World {
         worker.process = Process::Running;
         worker.boot += 1;
         worker.leaving = false;
-        worker.held_back = 0;
         worker.inbox.clear();
         let (id, slots) = (worker.id.clone(), worker.plan.slots);
         self.tell(&Fact::WorkerStarted { worker: &id, slots });
@@ -54,7 +50,10 @@ impl World {
                 priority: worker.plan.priority,
             };
             let unacknowledged = worker.journal.get(&env).cloned().unwrap_or_default();
-            let session = Session::new(hello, seed, unacknowledged, worker.clock(now));
+            let mut session = Session::new(hello, seed, unacknowledged, worker.clock(now));
+            if env != 0 {
+                session = session.holding_freed_slots_back(SECOND_CHOICE_AFTER);
+            }
             worker.sessions.insert(env, Linked { session, link: None, tick_at: None });
             let speed = worker.plan.speed as f64;
             let link = worker.plan.link;
@@ -141,9 +140,7 @@ impl World {
             Event::Connected { link, .. } | Event::Frame { link, .. } | Event::Closed { link, .. } => {
                 self.links[link].worker
             }
-            Event::Tick { worker, .. }
-            | Event::Pipeline { worker, .. }
-            | Event::SlotForOthers { worker, .. } => worker,
+            Event::Tick { worker, .. } | Event::Pipeline { worker, .. } => worker,
             _ => return,
         };
         match self.workers[index].process {
@@ -172,11 +169,6 @@ impl World {
             }
             Event::Tick { boot, env, .. } => self.tick(index, boot, env),
             Event::Pipeline { boot, execution, stop, .. } => self.pipeline(index, boot, execution, stop),
-            Event::SlotForOthers { boot, .. } if self.workers[index].boot == boot => {
-                let held_back = &mut self.workers[index].held_back;
-                *held_back = held_back.saturating_sub(1);
-                self.share_out_slots(index, None);
-            }
             _ => {}
         }
         self.leave_if_done(index);
@@ -576,18 +568,6 @@ impl World {
         self.trace.line(&id, || format!("{}/{} {how:?}", place.job, place.attempt));
         self.tell(&Fact::Ended { place: &place, how });
         let (env, boot) = (execution.env, self.workers[index].boot);
-        if self.workers[index].sessions.len() > 1 {
-            // The first environment may have the slot at once, the others a moment later.
-            self.workers[index].held_back += 1;
-            self.later(SECOND_CHOICE_AFTER, Event::SlotForOthers { worker: index, boot });
-        }
-        if env != 0 {
-            let slots = self.workers[index].slots_elsewhere(env);
-            self.feed(index, env, Input::SlotsElsewhere(slots));
-        }
-        if self.workers[index].boot != boot || self.workers[index].process != Process::Running {
-            return;
-        }
         self.feed(index, env, Input::Ended { job_id: execution.job, attempt: execution.attempt, end });
         if self.workers[index].boot == boot && self.workers[index].process == Process::Running {
             self.share_out_slots(index, Some(env));

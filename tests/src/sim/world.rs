@@ -224,8 +224,7 @@ impl World {
             | Event::Frame { .. }
             | Event::Closed { .. }
             | Event::Tick { .. }
-            | Event::Pipeline { .. }
-            | Event::SlotForOthers { .. } => self.at_worker(event),
+            | Event::Pipeline { .. } => self.at_worker(event),
             Event::Start { worker } => self.start_worker(worker),
             Event::Thaw { worker, boot } => self.thaw(worker, boot),
             Event::Alarm { env, at, again } => self.alarm_goes_off(env, at, again),

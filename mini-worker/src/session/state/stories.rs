@@ -5,6 +5,7 @@ use shared_protocol::{
 };
 
 use super::*;
+use crate::session::SECOND_CHOICE_AFTER;
 
 /// A session with its shell and its scheduler played by hand.
 struct Stage {
@@ -400,6 +401,29 @@ fn slots_taken_by_another_environment_are_not_offered() {
     assert_eq!(told(&stage.give(Input::SlotsElsewhere(1))), ["ready 0 []"]);
     assert_eq!(told(&stage.receive(assign("a", 1))), ["reject a1 NoSlot"]);
     assert_eq!(told(&stage.give(Input::SlotsElsewhere(0))), ["ready 1 []"]);
+}
+
+#[test]
+fn a_freed_slot_is_productions_at_once_and_devs_half_a_second_later_if_it_is_still_free() {
+    let mut dev = Stage::new(2);
+    dev.session = dev.session.holding_freed_slots_back(SECOND_CHOICE_AFTER);
+    assert_eq!(told(&dev.connect()), ["ready 2 []"], "what was never taken is offered at once");
+    dev.receive(assign("a", 1));
+    dev.receive(assign("b", 1));
+    assert_eq!(told(&dev.complete("a", 1)), ["journal complete a1", "complete a1"], "its own slot too");
+    assert_eq!(told(&dev.receive(assign("c", 1))), ["reject c1 NoSlot"], "not even when it is asked");
+    assert!(told(&dev.wait(499)).is_empty());
+    assert_eq!(told(&dev.wait(1)), ["ready 1 [b1]"]);
+
+    // Production takes it, and its next freed slot is not the one that dev waits for already.
+    assert_eq!(told(&dev.give(Input::SlotsElsewhere(1))), ["ready 0 [b1]"]);
+    dev.complete("b", 1);
+    dev.wait(300);
+    assert!(told(&dev.give(Input::SlotsElsewhere(0))).is_empty());
+    assert_eq!(told(&dev.wait(200)), ["ready 1 []"], "the one freed first");
+    assert!(told(&dev.give(Input::SlotsElsewhere(1))).is_empty(), "production took the other one in time");
+    dev.receive(SchedulerMessage::Pong(Pong { sequence: 1 }));
+    assert!(told(&dev.wait(400)).is_empty());
 }
 
 #[test]

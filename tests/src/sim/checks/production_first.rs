@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use mini_worker::session::SECOND_CHOICE_AFTER;
 use shared_protocol::{TimestampMs, WorkerId};
 
 use super::{Check, Fact, HowEnded, Moment, Verdict};
-use crate::sim::worker_life::SECOND_CHOICE_AFTER;
 
 #[derive(Default)]
 struct Machine {
@@ -41,14 +41,14 @@ impl Check for ProductionFirst {
             }
             Fact::Started { place, .. } => {
                 let Some(machine) = self.machines.get_mut(&place.worker) else { return Ok(()) };
-                machine.freed.retain(|at| (moment.now - *at).0 < SECOND_CHOICE_AFTER);
+                machine.freed.retain(|at| moment.now - *at < SECOND_CHOICE_AFTER);
                 let free = machine.slots.saturating_sub(machine.running);
                 if place.env == 0 {
                     machine.freed.pop();
                 } else if free <= machine.freed.len() {
                     return Err(format!(
-                        "{} gave dev a slot that became free less than {SECOND_CHOICE_AFTER} ms ago",
-                        place.worker
+                        "{} gave dev a slot that became free less than {} ms ago",
+                        place.worker, SECOND_CHOICE_AFTER.0
                     ));
                 }
                 machine.running += 1;
