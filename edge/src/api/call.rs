@@ -4,10 +4,11 @@
 use serde::{Deserialize, Serialize};
 use shared_protocol::{Attempt, JobId, JobOutcome, TenantId, UploadId};
 
+use super::admin::call::AdminCall;
 use super::error::ApiError;
 use super::request::ListJobs;
 use super::view::{JobList, JobView, StatusView};
-use crate::scheduler::{Job, JobRequest, Playlist, SubmitError};
+use crate::scheduler::{Job, JobRequest, OperatorError, Playlist, SubmitError};
 
 /// Path of a call on the object.
 pub const CALL_PATH: &str = "/call";
@@ -62,6 +63,8 @@ pub enum Call {
     Status,
     /// Do whatever is due, should an alarm have been lost.
     Poke,
+    /// What an operator asks or orders.
+    Admin(AdminCall),
 }
 
 /// An answer.
@@ -82,6 +85,14 @@ pub enum Reply {
     Status(StatusView),
     /// Done.
     Poked,
+    /// An answer for an operator, as it goes out.
+    #[serde(rename_all = "camelCase")]
+    Admin {
+        /// Its HTTP status.
+        status: u16,
+        /// Its body.
+        document: serde_json::Value,
+    },
     /// The job was not taken, or is not there.
     Refused(Refusal),
 }
@@ -137,6 +148,28 @@ pub enum Refusal {
         /// How it ended.
         state: String,
     },
+    /// The operator's key allows only looking.
+    KeyReadOnly,
+    /// An operator wants what the job's state does not allow.
+    WrongState {
+        /// Its state's name.
+        state: String,
+        /// The states in which it could be done.
+        wanted: String,
+        /// What was to be done.
+        verb: String,
+    },
+}
+
+impl From<OperatorError> for Refusal {
+    fn from(error: OperatorError) -> Self {
+        match error {
+            OperatorError::WrongState { state, wanted, verb, .. } => {
+                Self::WrongState { state: state.to_owned(), wanted: wanted.to_owned(), verb: verb.to_owned() }
+            }
+            OperatorError::QueueFull { limit } => Self::QueueFull { limit },
+        }
+    }
 }
 
 impl From<SubmitError> for Refusal {
@@ -155,6 +188,8 @@ impl From<Refusal> for ApiError {
             Refusal::QueueFull { limit } => Self::QueueFull { limit },
             Refusal::IdempotencyMismatch { job_id } => Self::IdempotencyMismatch { job_id },
             Refusal::Ended { state } => Self::JobEnded { state },
+            Refusal::KeyReadOnly => Self::KeyReadOnly,
+            Refusal::WrongState { state, wanted, verb } => Self::WrongState { state, wanted, verb },
         }
     }
 }

@@ -28,6 +28,9 @@ pub enum ApiError {
     /// A key that is in no list.
     #[error("The key is not valid here. Ask the operator for a key of this environment and role.")]
     KeyInvalid,
+    /// An operator's key that allows only looking.
+    #[error("This operator's key may look and not act. Use one that may.")]
+    KeyReadOnly,
     /// No ticket.
     #[error("Send the ticket that came with the upload or the job in the header Minifleet-Ticket.")]
     TicketMissing,
@@ -88,6 +91,16 @@ pub enum ApiError {
     JobEnded {
         /// How it ended.
         state: String,
+    },
+    /// An operator wants what the job's state does not allow.
+    #[error("The job is {state}: only {wanted} jobs can be {verb}.")]
+    WrongState {
+        /// Its state's name.
+        state: String,
+        /// The states in which it could be done.
+        wanted: String,
+        /// What was to be done.
+        verb: String,
     },
     /// The key belongs to another request.
     #[error(
@@ -166,6 +179,7 @@ impl ApiError {
             Self::MethodNotAllowed { .. } => row(405, "method_not_allowed", "Method not allowed"),
             Self::KeyMissing => row(401, "key_missing", "Key missing"),
             Self::KeyInvalid => row(401, "key_invalid", "Key not valid"),
+            Self::KeyReadOnly => row(403, "key_read_only", "Key allows only looking"),
             Self::TicketMissing => row(401, "ticket_missing", "Ticket missing"),
             Self::TicketInvalid => row(403, "ticket_invalid", "Ticket not valid"),
             Self::TicketExpired => row(403, "ticket_expired", "Ticket expired"),
@@ -180,6 +194,7 @@ impl ApiError {
             Self::ObjectExists => row(409, "object_exists", "Object exists"),
             Self::JobNotFound => row(404, "job_not_found", "No such job"),
             Self::JobEnded { .. } => row(409, "job_ended", "Job has ended"),
+            Self::WrongState { .. } => row(409, "wrong_state", "Job is in another state"),
             Self::IdempotencyMismatch { .. } => row(409, "idempotency_mismatch", "Key of another request"),
             Self::QueueFull { .. } => row_retry(429, "queue_full", "Queue full", 30),
             Self::NotPlayableYet => row_retry(404, "not_playable_yet", "Not playable yet", 1),

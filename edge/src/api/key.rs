@@ -28,6 +28,9 @@ pub const CLIENT_KEYS: &str = "CLIENT_KEYS";
 /// Name of the secret with the workers' keys.
 pub const WORKER_KEYS: &str = "WORKER_KEYS";
 
+/// Name of the secret with the operators' keys.
+pub const ADMIN_KEYS: &str = "ADMIN_KEYS";
+
 /// Who presented a client's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
@@ -42,6 +45,15 @@ pub struct Client {
 pub struct WorkerKey {
     /// The key's name. Sockets carry it as a tag, so that those of a revoked key can be told.
     pub key_id: String,
+}
+
+/// Who presented an operator's key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdminKey {
+    /// The key's name, which the audit log shows.
+    pub key_id: String,
+    /// Whether it allows more than looking.
+    pub may_act: bool,
 }
 
 /// A list of key hashes with their holders.
@@ -76,6 +88,20 @@ impl KeyList<WorkerKey> {
         parse(WORKER_KEYS, "id:sha256hex", secret, |entry| {
             let (id, hash) = entry.split_once(':')?;
             Some((sha256_from_hex(hash)?, WorkerKey { key_id: key_id(id)? }))
+        })
+    }
+}
+
+impl KeyList<AdminKey> {
+    /// Reads `id:sha256hex` entries, or `id:read:sha256hex` for keys that only look, separated by commas or white space.
+    ///
+    /// # Errors
+    /// As [`KeyList::parse_clients`].
+    pub fn parse_admins(secret: &str) -> Result<Self, KeyListError> {
+        parse(ADMIN_KEYS, "id:sha256hex or id:read:sha256hex", secret, |entry| {
+            let (id, rest) = entry.split_once(':')?;
+            let (may_act, hash) = rest.strip_prefix("read:").map_or((true, rest), |hash| (false, hash));
+            Some((sha256_from_hex(hash)?, AdminKey { key_id: key_id(id)?, may_act }))
         })
     }
 }
@@ -186,6 +212,16 @@ mod tests {
         assert_eq!(KeyList::parse_workers(" \n").unwrap_err(), KeyListError::Empty(WORKER_KEYS));
         assert!(KeyList::parse_clients(&format!("a:t:{}:more", hash("x"))).is_err());
         assert!(sha256_from_hex(&"+f".repeat(32)).is_none());
+    }
+
+    #[test]
+    fn an_operators_key_may_act_unless_it_is_for_reading() {
+        let list = KeyList::parse_admins(&format!("ops:{} board:read:{}", hash("k1"), hash("k2"))).unwrap();
+        let holder = |key: &str| list.holder(key).map(|admin| (admin.key_id.as_str(), admin.may_act));
+        assert_eq!(holder("k1"), Some(("ops", true)));
+        assert_eq!(holder("k2"), Some(("board", false)));
+        assert_eq!(holder("k3"), None);
+        assert!(KeyList::parse_admins(&format!("ops:write:{}", hash("k1"))).is_err());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The HTTP contract of `docs/api.md`, without any IO: paths, requests, answers, errors, keys, tickets.
 
+pub mod admin;
 pub mod call;
 pub mod close;
 pub mod download;

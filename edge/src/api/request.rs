@@ -48,7 +48,7 @@ pub enum RequestError {
     },
 }
 
-fn field(field: &'static str, reason: impl Into<String>) -> RequestError {
+pub(super) fn field(field: &'static str, reason: impl Into<String>) -> RequestError {
     RequestError::Field { field, reason: reason.into() }
 }
 

@@ -2,6 +2,7 @@
 
 use shared_protocol::{Attempt, JobId, UploadId};
 
+use super::admin::route::{self as admin_route, AdminRoute};
 use super::error::ApiError;
 use super::object_key::{AttemptObject, is_file_name};
 
@@ -73,6 +74,8 @@ pub enum Route {
     WorkerUpload,
     /// Job's ticket: store an object.
     WorkerObject(JobId, Attempt, AttemptObject),
+    /// Operator's key.
+    Admin(AdminRoute),
 }
 
 /// Bytes of a job that are read the same way with a key and with a playback link.
@@ -144,6 +147,7 @@ fn lookup(method: Method, segments: &[&str]) -> Option<Route> {
             self::attempt(attempt)?,
             AttemptObject::parse(&format!("{folder}/{name}"))?,
         ),
+        (_, ["admin", segments @ ..]) => Route::Admin(admin_route::lookup(method, segments)?),
         _ => return None,
     })
 }

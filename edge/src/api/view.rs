@@ -91,7 +91,6 @@ impl JobView {
     pub fn of(job: &Job) -> Self {
         let progress = job.progress.as_ref();
         let outcome = job.outcome.as_ref();
-        let last_worker = job.history.iter().rev().find_map(|transition| transition.worker.as_ref());
         Self {
             job_id: job.id.clone(),
             upload_id: job.request.source.upload_id.clone(),
@@ -104,7 +103,7 @@ impl JobView {
             created_at_ms: job.created_at,
             started_at_ms: job.started_at,
             ended_at_ms: job.ended_at,
-            worker: job.state.worker().or(last_worker).cloned(),
+            worker: job.last_worker().cloned(),
             phase: progress.map(|p| p.phase),
             progress: if job.state == JobState::Completed {
                 1.0

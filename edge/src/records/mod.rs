@@ -2,6 +2,7 @@
 //!
 //! Two releases read each other's rows: fields are only ever added, with a default.
 
+pub mod audit_row;
 pub mod control_row;
 pub mod follow_up_row;
 pub mod job_row;

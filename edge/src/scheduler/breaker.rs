@@ -21,6 +21,16 @@ pub struct Breaker {
 }
 
 impl Breaker {
+    /// Failures in a row since the last success or bench.
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// Benches since the last success.
+    pub fn benches(&self) -> u32 {
+        self.benches
+    }
+
     /// A job ended well.
     pub fn succeeded(&mut self) {
         *self = Self::default();

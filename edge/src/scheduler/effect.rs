@@ -7,6 +7,7 @@ use shared_protocol::{
 use super::ConnectionId;
 use super::Meta;
 use super::announcement::Announcement;
+use super::audit::AuditEntry;
 use super::fleet::{WorkerControl, WorkerSnapshot};
 use super::follow_up::FollowUp;
 use super::job::Job;
@@ -46,6 +47,8 @@ pub enum Effect {
     SaveFollowUp(Box<FollowUp>),
     /// Tell listeners. What is to reach them is as durable as the change that it tells of.
     Announce(Announcement),
+    /// Write down what an operator did.
+    SaveAudit(Box<AuditEntry>),
     /// Keep what is known of a worker with its socket.
     Remember {
         /// The socket.

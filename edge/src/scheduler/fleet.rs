@@ -103,8 +103,12 @@ impl Worker {
 
     /// Whether such a job can be offered to it now.
     pub fn can_take(&self, request: &JobRequest) -> bool {
-        self.is_open()
-            && self.snapshot.samplers.contains(&request.sampler)
+        self.is_open() && self.fits(request)
+    }
+
+    /// Whether it has what such a job asks for.
+    pub fn fits(&self, request: &JobRequest) -> bool {
+        self.snapshot.samplers.contains(&request.sampler)
             && request.labels.iter().all(|label| self.snapshot.labels.contains(label))
     }
 

@@ -265,6 +265,12 @@ impl Job {
         }
     }
 
+    /// The worker that has it, or had it last.
+    pub fn last_worker(&self) -> Option<&WorkerId> {
+        let earlier = || self.history.iter().rev().find_map(|transition| transition.worker.as_ref());
+        self.state.worker().or_else(earlier)
+    }
+
     /// Whether this worker holds this very attempt.
     pub fn is_held(&self, worker: &WorkerId, attempt: Attempt) -> bool {
         self.attempt == attempt && self.state.worker() == Some(worker)

@@ -6,6 +6,7 @@
 //! socket or a store.
 
 mod announcement;
+mod audit;
 mod breaker;
 mod commands;
 mod dispatch;
@@ -26,6 +27,7 @@ mod statistics;
 mod timeouts;
 mod timer;
 mod transition;
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -33,6 +35,7 @@ use serde::{Deserialize, Serialize};
 use shared_protocol::{JobId, MessageId, SchedulerMessage, TenantId, TimestampMs, WorkerId};
 
 pub use announcement::{Announcement, JobChange, News, PROGRESS_INTERVAL};
+pub use audit::{AuditEntry, AuditOutcome};
 pub use breaker::{Breaker, FAILURES_IN_A_ROW, FIRST_BENCH, LONGEST_BENCH};
 pub use commands::{CancelOutcome, IDEMPOTENCY_WINDOW, KnownKey, NewJob, SubmitError, Submitted};
 pub use effect::{CloseReason, Effect, Offer};
@@ -42,7 +45,7 @@ pub use job::{
     AfterLoss, CANCEL_TIMEOUT, Job, JobProgress, JobRequest, JobState, MAX_EXPECTED_SECONDS, MAX_RETRIES,
     MAX_WORKERS_LOST, RETRY_BACKOFF,
 };
-pub use operator::OperatorError;
+pub use operator::{OperatorError, PauseNote};
 pub use playlist::{Playlist, Run};
 pub use queue::{MAX_CLASS_WAIT, QueueClock};
 pub use receipts::{KEEP_RECEIPTS, PRUNED_PER_TURN};
@@ -51,6 +54,7 @@ pub use routing::{Candidate, DecidedBy, Decision, Policy, TIE_SECONDS};
 pub use statistics::{Counts, QueueStatistics};
 pub use timer::Timer;
 pub use transition::{MAX_HISTORY, Reason, Transition};
+pub use waiting::{Waiting, WaitsFor};
 
 use fleet::Fleet;
 use queue::Queue;
@@ -92,6 +96,9 @@ pub struct Meta {
     pub paused: bool,
     /// Tenants of whom nothing is offered.
     pub paused_tenants: BTreeSet<TenantId>,
+    /// Who paused what, when and why, for those who find it paused.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pause_notes: Vec<PauseNote>,
 }
 
 /// The scheduler of one environment.
@@ -109,6 +116,7 @@ pub struct Scheduler {
     paused_tenants: BTreeSet<TenantId>,
     /// Announcements are wanted.
     listened_to: bool,
+    pause_notes: Vec<PauseNote>,
     effects: VecDeque<Effect>,
     /// Workers of whom something changed in this turn.
     touched: BTreeSet<WorkerId>,
@@ -129,6 +137,7 @@ impl Scheduler {
             paused: false,
             paused_tenants: BTreeSet::new(),
             listened_to: false,
+            pause_notes: Vec::new(),
             effects: VecDeque::new(),
             touched: BTreeSet::new(),
         }
@@ -154,6 +163,11 @@ impl Scheduler {
     /// What operators decided about workers, known or not.
     pub fn controls(&self) -> impl Iterator<Item = &WorkerControl> {
         self.fleet.controls()
+    }
+
+    /// What an operator, or the breaker, decided about a worker.
+    pub fn control(&self, worker: &WorkerId) -> Option<&WorkerControl> {
+        self.fleet.control_of(worker)
     }
 
     /// The attempts that a worker holds.
@@ -183,6 +197,7 @@ impl Scheduler {
             clock: self.queue.clock().clone(),
             paused: self.paused,
             paused_tenants: self.paused_tenants.clone(),
+            pause_notes: self.pause_notes.clone(),
         }
     }
 

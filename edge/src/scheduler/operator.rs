@@ -1,5 +1,6 @@
 //! The operator's levers. Each changes state that outlives a deploy.
 
+use serde::{Deserialize, Serialize};
 use shared_protocol::{DurationMs, JobId, TenantId, TimestampMs, WorkerId};
 
 use super::announcement::JobChange;
@@ -31,7 +32,37 @@ pub enum OperatorError {
     },
 }
 
+/// Who paused something, when and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PauseNote {
+    /// Of whom nothing is offered; of anybody when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<TenantId>,
+    /// Since when.
+    #[serde(rename = "atMs")]
+    pub at: TimestampMs,
+    /// The name of the operator's key.
+    pub key_id: String,
+    /// In the operator's words.
+    #[serde(default)]
+    pub reason: String,
+}
+
 impl Scheduler {
+    /// Whether nothing of a tenant is offered by a pause of its own; without a tenant, whether everything is paused.
+    pub fn is_paused(&self, tenant: Option<&TenantId>) -> bool {
+        tenant.map_or(self.paused, |tenant| self.paused_tenants.contains(tenant))
+    }
+
+    /// Pauses, and keeps who did it and why with the pause.
+    pub fn pause_with_note(&mut self, note: PauseNote) {
+        let tenant = note.tenant.clone();
+        self.pause_notes.retain(|old| old.tenant != tenant);
+        self.pause_notes.push(note);
+        self.pause(tenant);
+    }
+
     /// Offers nothing more, of one tenant or at all. What runs goes on.
     pub fn pause(&mut self, tenant: Option<TenantId>) {
         match tenant {
@@ -53,6 +84,7 @@ impl Scheduler {
 
     /// Offers again.
     pub fn resume(&mut self, now: TimestampMs, tenant: Option<&TenantId>) {
+        self.pause_notes.retain(|note| note.tenant.as_ref() != tenant);
         match tenant {
             Some(tenant) => {
                 self.paused_tenants.remove(tenant);

@@ -39,6 +39,7 @@ impl Scheduler {
         scheduler.queue = Queue::with_clock(restored.meta.clock);
         scheduler.paused = restored.meta.paused;
         scheduler.paused_tenants = restored.meta.paused_tenants;
+        scheduler.pause_notes = restored.meta.pause_notes;
         for tenant in &scheduler.paused_tenants {
             scheduler.queue.pause(tenant);
         }

@@ -6,7 +6,7 @@ use worker::{Env, Request};
 use super::fault::Fault;
 use super::now;
 use crate::api::ApiError;
-use crate::api::key::{self, Client, KeyList, WorkerKey};
+use crate::api::key::{self, AdminKey, Client, KeyList, WorkerKey};
 use crate::api::ticket::{self, Claims, JobClaims, PlayClaims, TicketKeys, UploadClaims};
 
 /// Header of upload and job tickets.
@@ -22,6 +22,18 @@ pub fn client(request: &Request, env: &Env) -> Result<Client, Fault> {
 pub fn worker_key(request: &Request, env: &Env) -> Result<WorkerKey, Fault> {
     let list = KeyList::parse_workers(&secret(env, key::WORKER_KEYS)?)?;
     holder(request, &list)
+}
+
+/// The operator whose key a request carries. A key that is in another role's list too opens nothing here: whoever has one role
+/// has not the other.
+pub fn admin(request: &Request, env: &Env) -> Result<AdminKey, Fault> {
+    let list = KeyList::parse_admins(&secret(env, key::ADMIN_KEYS)?)?;
+    let admin = holder(request, &list)?;
+    if client(request, env).is_ok() || worker_key(request, env).is_ok() {
+        let what = format!("the operator's key {} is a client's or a worker's key too", admin.key_id);
+        return Err(ApiError::Misconfigured { what }.into());
+    }
+    Ok(admin)
 }
 
 /// The keys that sign tickets.

@@ -115,7 +115,8 @@ impl Drive {
                 | Effect::SaveReceipt { .. }
                 | Effect::DropReceipts(_)
                 | Effect::SaveFollowUp(_)
-                | Effect::Announce(_) => continue,
+                | Effect::Announce(_)
+                | Effect::SaveAudit(_) => continue,
                 Effect::Remember { connection, snapshot } => {
                     if let Err(error) = sockets::remember(&self.state, connection, *snapshot) {
                         console_error!("connection {}: {error}", connection.0);

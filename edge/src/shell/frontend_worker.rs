@@ -4,7 +4,7 @@ use uuid::Uuid;
 use worker::{Env, Request, Response, console_error};
 
 use super::fault::Fault;
-use super::{auth, call_scheduler, jobs, listening, respond, uploads, workers};
+use super::{admin, auth, call_scheduler, jobs, listening, respond, uploads, workers};
 use crate::api::ApiError;
 use crate::api::call::{Call, Reply};
 use crate::api::route::{self, Route};
@@ -18,7 +18,7 @@ pub async fn handle(mut request: Request, env: &Env) -> worker::Result<Response>
     let mut response = if is_play && request.inner().method() == "OPTIONS" {
         respond::preflight()?
     } else {
-        match dispatch(&mut request, env, &path).await {
+        match dispatch(&mut request, env, &path, &request_id).await {
             Ok(response) => response,
             Err(Fault::Api(error)) => {
                 if error.row().status >= 500 {
@@ -43,7 +43,7 @@ pub async fn handle(mut request: Request, env: &Env) -> worker::Result<Response>
     Ok(response)
 }
 
-async fn dispatch(request: &mut Request, env: &Env, path: &str) -> Result<Response, Fault> {
+async fn dispatch(request: &mut Request, env: &Env, path: &str, request_id: &str) -> Result<Response, Fault> {
     let method = route::Method::parse(&request.inner().method());
     match route::find(method, path)? {
         Route::Health => health(env),
@@ -65,6 +65,7 @@ async fn dispatch(request: &mut Request, env: &Env, path: &str) -> Result<Respon
         Route::WorkerObject(job, attempt, object) => {
             workers::put_object(request, env, &job, attempt, &object).await
         }
+        Route::Admin(route) => admin::handle(request, env, route, request_id).await,
     }
 }
 

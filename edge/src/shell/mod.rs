@@ -4,6 +4,9 @@
 
 #![deny(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, clippy::panic)]
 
+mod admin;
+mod admin_do;
+mod admin_store;
 mod auth;
 mod body;
 mod call_scheduler;

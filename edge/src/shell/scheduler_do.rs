@@ -22,7 +22,7 @@ const MAX_KIND_LENGTH: usize = 64;
 /// The scheduler's object.
 #[durable_object]
 pub struct Scheduler {
-    drive: AssertUnwindSafe<Drive>,
+    pub(super) drive: AssertUnwindSafe<Drive>,
 }
 
 impl DurableObject for Scheduler {
@@ -122,6 +122,7 @@ impl Scheduler {
                 self.drive.turn(|brain, now| brain.handle_deadline(now)).await?;
                 Ok(Reply::Poked)
             }
+            Call::Admin(call) => self.admin(call).await,
         }
     }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use shared_protocol::{JobId, MessageId, TenantId, TimestampMs, encode, limits::STEMS_WINDOW};
-use worker::{Error, Result, SqlStorageValue, Storage};
+use worker::{Error, Result, SqlStorage, SqlStorageValue, Storage};
 
 use super::transaction::{Statement, execute_all};
 use crate::api::request::{ListJobs, ListState};
-use crate::records::{RowError, control_row, follow_up_row, job_row, meta_row, playlist_row};
+use crate::records::{RowError, audit_row, control_row, follow_up_row, job_row, meta_row, playlist_row};
 use crate::scheduler::{ConnectionId, Effect, FollowUp, Job, KnownKey, Meta, Restored};
 
 /// Steps from one version of the schema to the next. Two releases may meet one database: a step adds what the older one
@@ -16,7 +16,7 @@ use crate::scheduler::{ConnectionId, Effect, FollowUp, Job, KnownKey, Meta, Rest
 ///
 /// Rows written cost money, and so does every index that a write touches: live jobs are found by a partial index, which a job
 /// leaves when it ends, and the body is no part of any.
-const MIGRATIONS: [&[&str]; 2] = [
+const MIGRATIONS: [&[&str]; 3] = [
     &[
         "CREATE TABLE jobs (
         sequence INTEGER PRIMARY KEY,
@@ -38,6 +38,12 @@ const MIGRATIONS: [&[&str]; 2] = [
         "CREATE TABLE receipts (message_id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL) WITHOUT ROWID",
         "CREATE TABLE follow_ups (job_id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID",
         "CREATE INDEX ended_jobs ON jobs (ended_at_ms) WHERE ended_at_ms IS NOT NULL",
+    ],
+    &[
+        "CREATE TABLE audit (sequence INTEGER PRIMARY KEY, request_id TEXT NOT NULL UNIQUE, body TEXT NOT NULL)",
+        // Only jobs that ended badly are in it; a live one's body is not even looked at.
+        "CREATE INDEX unfinished_jobs ON jobs (sequence)
+         WHERE ended_at_ms IS NOT NULL AND json_extract(body, '$.state') IN ('failed', 'quarantined')",
     ],
 ];
 
@@ -65,6 +71,11 @@ impl Store {
     /// The tables behind an object's storage.
     pub fn new(storage: Storage) -> Self {
         Self { storage }
+    }
+
+    /// The database.
+    pub(super) fn sql(&self) -> SqlStorage {
+        self.storage.sql()
     }
 
     /// Brings the schema to this release's version.
@@ -149,7 +160,7 @@ impl Store {
         Ok(follow_ups.into_values().collect())
     }
 
-    fn bodies(&self, sql: &str, values: Vec<SqlStorageValue>) -> Result<Vec<String>> {
+    pub(super) fn bodies(&self, sql: &str, values: Vec<SqlStorageValue>) -> Result<Vec<String>> {
         #[derive(Deserialize)]
         struct Body {
             body: String,
@@ -219,7 +230,7 @@ impl Store {
 }
 
 /// A row of another release that cannot be read stops the scheduler rather than be lost.
-fn unreadable(error: RowError) -> Error {
+pub(super) fn unreadable(error: RowError) -> Error {
     Error::RustError(error.to_string())
 }
 
@@ -283,12 +294,17 @@ fn statement(effect: &Effect) -> Option<Statement> {
         }),
         // Becomes rows of the outbox.
         Effect::Announce(_) => None,
+        Effect::SaveAudit(entry) => Some(Statement {
+            sql: "INSERT INTO audit (request_id, body) VALUES (?, ?)
+                  ON CONFLICT (request_id) DO UPDATE SET body = excluded.body",
+            values: vec![entry.request_id.as_str().into(), audit_row::encode(entry).into()],
+        }),
         Effect::Remember { .. } | Effect::Offer { .. } | Effect::Send { .. } | Effect::Close { .. } => None,
     }
 }
 
 /// The platform's numbers are exact up to 2^53 only.
-fn integer(value: u64) -> SqlStorageValue {
+pub(super) fn integer(value: u64) -> SqlStorageValue {
     const MAX_EXACT: u64 = (1 << 53) - 1;
     SqlStorageValue::Integer(value.min(MAX_EXACT) as i64)
 }

@@ -1,8 +1,8 @@
 //! A scheduler, a clock, and the words of workers.
 
 use edge::scheduler::{
-    Announcement, Config, ConnectionId, Effect, FollowUp, Job, JobRequest, Meta, NewJob, Offer, Restored,
-    Scheduler, SubmitError, Submitted, WorkerControl, WorkerSnapshot,
+    Announcement, AuditEntry, Config, ConnectionId, Effect, FollowUp, Job, JobRequest, Meta, NewJob, Offer,
+    Restored, Scheduler, SubmitError, Submitted, WorkerControl, WorkerSnapshot,
 };
 use shared_protocol::*;
 use std::collections::BTreeMap;
@@ -22,6 +22,7 @@ pub struct Rig {
     pub offers: Vec<(ConnectionId, Offer)>,
     pub closed: Vec<ConnectionId>,
     pub announced: Vec<Announcement>,
+    pub audit: Vec<AuditEntry>,
     next_id: u64,
 }
 
@@ -77,6 +78,7 @@ impl Rig {
             offers: vec![],
             closed: vec![],
             announced: vec![],
+            audit: vec![],
             next_id: 0,
         }
     }
@@ -117,6 +119,7 @@ impl Rig {
                     self.sockets.insert(connection, Some(*snapshot));
                 }
                 Effect::Announce(announcement) => self.announced.push(announcement),
+                Effect::SaveAudit(entry) => self.audit.push(*entry),
                 Effect::Offer { connection, offer } => self.offers.push((connection, *offer)),
                 Effect::Send { connection, message } => self.sent.push((connection, message)),
                 Effect::Close { connection, .. } => {

@@ -19,6 +19,10 @@ impl Keys {
     pub const OTHER: Key = Key("test-client-key-of-other");
     /// A worker.
     pub const WORKER: Key = Key("test-worker-key");
+    /// An operator.
+    pub const ADMIN: Key = Key("test-admin-key");
+    /// Somebody who may look at everything and touch nothing.
+    pub const ADMIN_READER: Key = Key("test-admin-key-for-reading");
     /// A key that nobody has.
     pub const WRONG: Key = Key("test-key-of-nobody");
 
@@ -35,6 +39,7 @@ impl Keys {
                 ),
             ),
             ("WORKER_KEYS", format!("fleet-1:{}", Self::WORKER.hash())),
+            ("ADMIN_KEYS", format!("ops-1:{}, board:read:{}", Self::ADMIN.hash(), Self::ADMIN_READER.hash())),
             ("TICKET_KEYS", format!("k1:{}", hex(&Sha256::digest(b"test ticket key")))),
         ]
     }

@@ -121,7 +121,8 @@ impl World {
                     Effect::Announce(_)
                     | Effect::Remember { .. }
                     | Effect::Send { .. }
-                    | Effect::Close { .. },
+                    | Effect::Close { .. }
+                    | Effect::SaveAudit(_),
                 ) => {}
                 Some(Effect::SaveJob(job)) => {
                     self.trace.mix(

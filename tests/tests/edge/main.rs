@@ -15,6 +15,7 @@ mod errors;
 mod jobs;
 mod losing_workers;
 mod objects;
+mod operating;
 mod playback;
 mod playlist;
 mod uplink;

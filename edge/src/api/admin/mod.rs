@@ -1,0 +1,7 @@
+//! The operator's side of the API: everything under `/v1/admin`.
+
+pub mod call;
+pub mod filter;
+pub mod request;
+pub mod route;
+pub mod view;
