@@ -22,6 +22,7 @@ pub fn publish(
     for effect in effects {
         let Effect::Announce(Announcement { at, news }) = effect else { continue };
         let (tenant, job_id, kind) = subject(news);
+        outbox.drop_ended(now, tenant, job_id, kind);
         if !outbox.is_wanted(tenant, kind) {
             continue;
         }

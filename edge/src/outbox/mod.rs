@@ -272,6 +272,8 @@ impl Outbox {
             && let Some(row) = line.rows.first().and_then(|head| self.rows.get(head))
         {
             if row.due <= now {
+                // Its time may have come without its deadline having been handled yet.
+                self.timers.remove(&(row.due, Timer::RowDue(row.id)));
                 lane.ready.insert((Urgency::of(row.kind), row.id));
             } else {
                 self.timers.insert((row.due, Timer::RowDue(row.id)));

@@ -21,17 +21,30 @@ impl Outbox {
         self.dispatch(now);
     }
 
+    /// Drops what the end of a job makes worthless, also where its end is not told: at endpoints that did not choose to hear
+    /// of it, or are disabled. Otherwise one that is enabled again would be told of phases of a job that ended long ago.
+    pub fn drop_ended(&mut self, now: TimestampMs, tenant: &TenantId, job: &JobId, by: EventKind) {
+        if !by.is_terminal() {
+            return;
+        }
+        for id in self.who_is_concerned(tenant).cloned().collect::<Vec<_>>() {
+            self.drop_overtaken(now, &id, job, by);
+        }
+        self.dispatch(now);
+    }
+
     /// Whether an event would be told to anybody.
     pub fn is_wanted(&self, tenant: &TenantId, kind: EventKind) -> bool {
         self.who_wants(tenant, kind).next().is_some()
     }
 
     fn who_wants(&self, tenant: &TenantId, kind: EventKind) -> impl Iterator<Item = &EndpointId> {
-        [None, Some(tenant.clone())]
-            .into_iter()
-            .filter_map(|tenant| self.by_tenant.get(&tenant))
-            .flatten()
+        self.who_is_concerned(tenant)
             .filter(move |id| self.lanes.get(*id).is_some_and(|lane| lane.endpoint.wants(kind)))
+    }
+
+    fn who_is_concerned(&self, tenant: &TenantId) -> impl Iterator<Item = &EndpointId> {
+        [None, Some(tenant.clone())].into_iter().filter_map(|tenant| self.by_tenant.get(&tenant)).flatten()
     }
 
     /// Sends dead letters once more, as if they had just been published, under their old ids. The shell reads them from the store,
@@ -143,12 +156,17 @@ impl Outbox {
         }
     }
 
-    /// Makes a row that is not being sent a dead letter, and lets its line go on.
+    /// Makes a row that is not being sent a dead letter, and lets its line go on. Passing news is thrown away: nobody would want it
+    /// sent once more later.
     pub(super) fn give_up(&mut self, now: TimestampMs, id: RowId, reason: DeadReason) {
         let Some(mut row) = self.dequeue(id) else { return };
         row.dead = Some(DeadLetter { at: now, reason });
         let (endpoint, job) = (row.endpoint.clone(), row.job_id.clone());
-        self.effects.push_back(Effect::Save(Box::new(row)));
+        self.effects.push_back(if row.kind.is_passing() {
+            Effect::Delete(id)
+        } else {
+            Effect::Save(Box::new(row))
+        });
         self.place_head(now, &endpoint, &job);
     }
 }

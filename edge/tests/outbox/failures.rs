@@ -195,3 +195,26 @@ fn a_full_lane_gives_up_its_oldest_event_but_no_end_of_a_job() {
         assert_eq!(rig.told("a", n).last(), Some(&Completed));
     }
 }
+
+#[test]
+fn a_row_whose_time_came_before_its_deadline_was_handled_waits_once() {
+    let mut rig = Rig::new(&["a"]);
+    rig.publish(1, Started);
+    rig.answer("a", status(500));
+    // The alarm is late, and the job's end comes first. The rig checks that nothing waits twice.
+    rig.now = rig.now + DurationMs::from_secs(3_600);
+    rig.publish(1, Completed);
+    rig.drain();
+    assert_eq!(rig.told("a", 1), [Started, Started, Completed]);
+}
+
+#[test]
+fn passing_news_is_no_dead_letter() {
+    let config = OutboxConfig { max_waiting_per_endpoint: 2, ..OutboxConfig::default() };
+    let mut rig = Rig::with(config, &["a"]);
+    for n in 0..8 {
+        rig.publish(n, PhaseChanged);
+    }
+    assert!(rig.rows.values().all(|(row, _)| row.dead.is_none()), "nobody wants it sent once more later");
+    assert_eq!(rig.rows.len(), 2);
+}

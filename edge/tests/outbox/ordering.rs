@@ -161,3 +161,18 @@ fn two_jobs_at_one_endpoint_do_not_wait_for_each_other() {
     rig.publish(2, Completed);
     assert_eq!(rig.under_way(), [("a".to_owned(), Completed)]);
 }
+
+#[test]
+fn an_endpoint_that_is_not_told_of_the_end_is_not_told_of_phases_afterwards() {
+    // It was disabled while the job ended, and would have been told of its phases when it was enabled again.
+    let mut rig = Rig::new(&["a"]);
+    rig.publish(1, Started);
+    rig.publish(1, PhaseChanged);
+    rig.set(Endpoint { enabled: false, ..endpoint("a") });
+    let tenant = TenantId::new("acme").unwrap();
+    rig.outbox.drop_ended(rig.now, &tenant, &job(1), Completed);
+    rig.settle();
+    rig.set(endpoint("a"));
+    rig.drain();
+    assert_eq!(rig.told("a", 1), [Started]);
+}
