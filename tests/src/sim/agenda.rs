@@ -43,6 +43,14 @@ pub enum Event {
     Fault(Fault),
     /// An operator tries again what was not answered.
     Command { env: usize, command: usize },
+    /// The owner of an endpoint sets it up.
+    SetUpEndpoint { target: usize },
+    /// A webhook's request arrives.
+    WebhookArrives { number: u64 },
+    /// What came of a webhook's request arrives at the object.
+    WebhookAnswered { number: u64 },
+    /// Operators look after dead letters.
+    LookAfterWebhooks,
     /// Everybody looks at everything.
     Glance,
     /// All faults end.

@@ -8,6 +8,7 @@
 //! nothing iterates in an order that is not its own.
 
 mod agenda;
+mod backend;
 mod checks;
 mod clients;
 pub mod command;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use edge::outbox::{Outbox, OutboxConfig, RowId};
 use edge::scheduler::{Config, ConnectionId, Scheduler, WorkerSnapshot};
 use shared_protocol::TimestampMs;
 
@@ -34,10 +35,16 @@ pub struct Socket {
 pub struct Object {
     /// What its operator set.
     pub config: Config,
+    /// What its operator set for webhooks.
+    pub outbox_config: OutboxConfig,
     /// Its tables.
     pub store: Store,
     /// Its memory; none after an eviction, until the next event.
     pub brain: Option<Scheduler>,
+    /// The outbox's part of its memory.
+    pub outbox: Option<Outbox>,
+    /// Evictions so far.
+    pub life: u64,
     /// Its sockets.
     pub sockets: BTreeMap<ConnectionId, Socket>,
     /// The connection given out last. Durable.
@@ -54,11 +61,14 @@ pub struct Object {
 
 impl Object {
     /// An object that was never used.
-    pub fn new(config: Config) -> Self {
+    pub fn new(config: Config, outbox_config: OutboxConfig) -> Self {
         Self {
             config,
+            outbox_config,
             store: Store::default(),
             brain: None,
+            outbox: None,
+            life: 0,
             sockets: BTreeMap::new(),
             last_connection: 0,
             alarm: None,
@@ -75,9 +85,23 @@ impl Object {
         Scheduler::restore(self.config.clone(), stamp(now), self.store.restored(stamp(now), sockets))
     }
 
+    /// The outbox as it would be restored now.
+    pub fn restored_outbox(&self, now: u64) -> Outbox {
+        let last_row = self.store.webhooks.keys().next_back().copied().unwrap_or(RowId(0));
+        Outbox::restore(
+            self.outbox_config.clone(),
+            stamp(now),
+            self.store.endpoints.values().cloned().collect(),
+            self.store.webhooks.values().map(|(row, _)| row.clone()).collect(),
+            last_row,
+        )
+    }
+
     /// The memory is gone.
     pub fn evict(&mut self) {
         self.brain = None;
+        self.outbox = None;
+        self.life += 1;
         self.alarm_known = None;
     }
 }

@@ -1,5 +1,8 @@
 //! What a seed stands for: who is there, what they ask for, and what goes wrong.
 
+use std::collections::BTreeSet;
+
+use edge::outbox::{EventKind, OutboxConfig};
 use edge::scheduler::Policy;
 use shared_protocol::{LinkReport, Priority, Sampler};
 
@@ -71,6 +74,35 @@ pub struct RequestPlan {
     pub fate: Fate,
 }
 
+/// One endpoint for webhooks, and how it behaves until the faults end. Rates are of a thousand requests.
+#[derive(Debug, Clone)]
+pub struct EndpointPlan {
+    /// The environment that it is set up in.
+    pub env: usize,
+    /// Whose jobs it is told of: an index; all tenants' when there is none.
+    pub tenant: Option<usize>,
+    /// What it is told; everything when there is no choice.
+    pub kinds: Option<BTreeSet<EventKind>>,
+    /// When it is set up.
+    pub at: u64,
+    /// No connection comes about.
+    pub refuses: u32,
+    /// It answers with an error.
+    pub fails: u32,
+    /// It asks for a pause.
+    pub busy: u32,
+    /// It wants no more.
+    pub gone: u32,
+    /// It works, and does not answer.
+    pub hangs: u32,
+    /// It works, and its answer is lost.
+    pub deaf: u32,
+    /// It answers, and the object's shell never hears of it.
+    pub outcome_lost: u32,
+    /// Milliseconds that either way takes at most.
+    pub slowest: u64,
+}
+
 /// A whole run.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -82,6 +114,10 @@ pub struct Plan {
     pub workers: Vec<WorkerPlan>,
     /// What is asked for, in order of time.
     pub requests: Vec<RequestPlan>,
+    /// Who is told of it.
+    pub endpoints: Vec<EndpointPlan>,
+    /// What operators set for telling.
+    pub outbox: OutboxConfig,
     /// What goes wrong.
     pub faults: Faults,
     /// When the faults end.
@@ -130,7 +166,28 @@ impl Plan {
         }
         let max_live_jobs = if random.chance(100) { random.between(2, 8) as usize } else { 10_000 };
         let policy = if random.chance(300) { Policy::EarliestStart } else { Policy::EarliestFinish };
-        Self { environments, tenants, workers, requests, faults, heal_at, max_live_jobs, policy, uniform }
+        let endpoints = if random.chance(400) {
+            (0..random.skewed(1, 5)).map(|_| endpoint(random, &shape)).collect()
+        } else {
+            Vec::new()
+        };
+        let mut outbox = OutboxConfig::default();
+        if random.chance(150) {
+            outbox.max_waiting_per_endpoint = random.between(3, 25) as usize;
+        }
+        Self {
+            environments,
+            tenants,
+            workers,
+            requests,
+            endpoints,
+            outbox,
+            faults,
+            heal_at,
+            max_live_jobs,
+            policy,
+            uniform,
+        }
     }
 }
 
@@ -184,6 +241,28 @@ fn request(random: &mut Random, shape: &Shape) -> RequestPlan {
         audio_seconds: if long { 36_000 } else { random.skewed(5, 900) },
         says_length: random.chance(500),
         fate,
+    }
+}
+
+fn endpoint(random: &mut Random, shape: &Shape) -> EndpointPlan {
+    let sick = random.chance(600);
+    let mut rate = |most: u64| if sick && random.chance(400) { random.between(1, most) as u32 } else { 0 };
+    let (refuses, fails, busy, gone) = (rate(400), rate(400), rate(150), rate(20));
+    let (hangs, deaf, outcome_lost) = (rate(300), rate(200), rate(50));
+    let picked = || [EventKind::Queued, EventKind::Completed, EventKind::Failed, EventKind::Progress].into();
+    EndpointPlan {
+        env: random.index(shape.environments),
+        tenant: random.chance(500).then(|| random.index(shape.tenants)),
+        kinds: random.chance(200).then(picked),
+        at: if random.chance(700) { 0 } else { random.below(shape.last) },
+        refuses,
+        fails,
+        busy,
+        gone,
+        hangs,
+        deaf,
+        outcome_lost,
+        slowest: if random.chance(300) { 6_000 } else { random.skewed(20, 1_000) },
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use edge::outbox::{Endpoint, EndpointId, Row, RowId};
 use edge::scheduler::{
     ConnectionId, FollowUp, Job, KnownKey, Meta, Playlist, Restored, WorkerControl, WorkerSnapshot,
 };
@@ -22,6 +23,12 @@ pub struct Store {
     pub receipts: BTreeMap<MessageId, TimestampMs>,
     /// What followed on completed jobs.
     pub follow_ups: BTreeMap<JobId, FollowUp>,
+    /// Endpoints for webhooks.
+    pub endpoints: BTreeMap<EndpointId, Endpoint>,
+    /// Webhooks with their bodies: waiting ones and dead letters.
+    pub webhooks: BTreeMap<RowId, (Row, String)>,
+    /// The place of each webhook's event among all that were ever published. Not a table: only the checks look at it.
+    pub ordinals: BTreeMap<RowId, u64>,
     /// The newest job of each idempotency key.
     pub keys: BTreeMap<(TenantId, String), JobId>,
 }

@@ -1,18 +1,24 @@
 //! The object's shell: one turn, one transaction, then the sends, then the alarm; and all that can go wrong in between.
 
+use edge::job_events;
+use edge::outbox::{self, DeliveryOutcome, Outbox};
 use edge::scheduler::{Effect, Scheduler};
 use shared_protocol::{Assign, SchedulerMessage, TimestampMs, WorkerMessage};
 
 use super::agenda::{Event, Way};
+use super::backend::Request;
 use super::checks::{Fact, Moment};
 use super::object::{ALARM_OVERDUE, ALARM_RETRY, Socket, stamp};
 use super::world::World;
 
 use edge::scheduler::ConnectionId;
 
-/// One brain at work, and what it wants done.
+/// The brains at work, and what they want done.
 pub(super) struct Turn<'a> {
     pub brain: &'a mut Scheduler,
+    pub outbox: &'a mut Outbox,
+    /// Outcomes of webhooks that are heard in this turn.
+    pub answered: &'a mut Vec<(Request, DeliveryOutcome)>,
     pub now: TimestampMs,
     effects: &'a mut Vec<Effect>,
     heard: &'a mut Vec<(usize, ConnectionId, WorkerMessage)>,
@@ -24,6 +30,11 @@ impl Turn<'_> {
         self.heard.push((self.effects.len(), connection, message.clone()));
         self.brain.handle_message(self.now, connection, message);
         self.effects.extend(std::iter::from_fn(|| self.brain.poll_effect()));
+    }
+
+    fn handle_deadline(&mut self) {
+        self.brain.handle_deadline(self.now);
+        self.outbox.handle_deadline(self.now);
     }
 }
 
@@ -42,17 +53,32 @@ impl World {
         if self.objects[env].away_until > self.now {
             return None;
         }
-        let mut brain = self.awake_brain(env);
-        let (mut effects, mut heard) = (Vec::new(), Vec::new());
-        let mut turn =
-            Turn { brain: &mut brain, now: stamp(self.now), effects: &mut effects, heard: &mut heard };
+        let (mut brain, mut outbox) = self.awake_brains(env);
+        brain.set_listened_to(outbox.has_endpoints());
+        let (mut effects, mut heard, mut answered) = (Vec::new(), Vec::new(), Vec::new());
+        let now = stamp(self.now);
+        let mut turn = Turn {
+            brain: &mut brain,
+            outbox: &mut outbox,
+            answered: &mut answered,
+            now,
+            effects: &mut effects,
+            heard: &mut heard,
+        };
         let result = input(&mut turn);
         effects.extend(std::iter::from_fn(|| brain.poll_effect()));
+        let made = &mut self.events_made;
+        job_events::publish(&mut outbox, now, &effects, || {
+            *made += 1;
+            u128::from(*made)
+        });
+        let webhooks: Vec<outbox::Effect> = std::iter::from_fn(|| outbox.poll_effect()).collect();
         self.objects[env].turns += 1;
 
         let transaction = self.draw_transaction();
         if transaction != Transaction::Fails {
             self.persist(env, &effects, &heard);
+            self.persist_webhooks(env, &webhooks, &answered);
         }
         if transaction != Transaction::Works {
             self.trace.line(name(env), || format!("the transaction fails: {transaction:?}"));
@@ -66,7 +92,8 @@ impl World {
         }
         let changed = effects.iter().any(|effect| matches!(effect, Effect::SaveJob(_)));
         self.objects[env].brain = Some(brain);
-        if self.do_effects(env, effects) {
+        self.objects[env].outbox = Some(outbox);
+        if self.do_effects(env, effects, webhooks) {
             return Some(result);
         }
         self.keep_alarm(env);
@@ -74,11 +101,13 @@ impl World {
         Some(result)
     }
 
-    fn awake_brain(&mut self, env: usize) -> Scheduler {
-        if let Some(brain) = self.objects[env].brain.take() {
-            return brain;
+    fn awake_brains(&mut self, env: usize) -> (Scheduler, Outbox) {
+        let object = &mut self.objects[env];
+        if let (Some(brain), Some(outbox)) = (object.brain.take(), object.outbox.take()) {
+            return (brain, outbox);
         }
         let brain = self.objects[env].restored(self.now);
+        let outbox = self.objects[env].restored_outbox(self.now);
         self.trace.line(name(env), || format!("restores its memory: {} live jobs", brain.jobs().count()));
         let moment = Moment { now: stamp(self.now) };
         self.checks.see(
@@ -86,7 +115,7 @@ impl World {
             self.now,
             &Fact::Restored { env, brain: &brain, store: &self.objects[env].store },
         );
-        brain
+        (brain, outbox)
     }
 
     fn draw_transaction(&mut self) -> Transaction {
@@ -118,12 +147,14 @@ impl World {
             match effect {
                 None
                 | Some(
-                    Effect::Announce(_)
-                    | Effect::Remember { .. }
+                    Effect::Remember { .. }
                     | Effect::Send { .. }
                     | Effect::Close { .. }
                     | Effect::SaveAudit(_),
                 ) => {}
+                Some(Effect::Announce(announcement)) => {
+                    checks.see(moment, now, &Fact::Announced { env, announcement });
+                }
                 Some(Effect::SaveJob(job)) => {
                     self.trace.mix(
                         job.sequence ^ u64::from(job.attempt.0) << 20 ^ (job.history.len() as u64) << 40,
@@ -181,10 +212,69 @@ impl World {
         }
     }
 
+    /// Writes what is to be written of webhooks.
+    fn persist_webhooks(
+        &mut self,
+        env: usize,
+        effects: &[outbox::Effect],
+        answered: &[(Request, DeliveryOutcome)],
+    ) {
+        let moment = Moment { now: stamp(self.now) };
+        let (now, checks) = (self.now, &mut self.checks);
+        let store = &mut self.objects[env].store;
+        for (request, outcome) in answered {
+            checks.see(moment, now, &Fact::WebhookAnswered { request, outcome });
+        }
+        for effect in effects {
+            match effect {
+                outbox::Effect::Insert { row, body } => {
+                    let before = store.webhooks.insert(row.id, ((**row).clone(), body.clone()));
+                    if before.is_none() {
+                        self.rows_made += 1;
+                        store.ordinals.insert(row.id, self.rows_made);
+                    }
+                    let (before, ordinal) = (before.map(|(row, _)| row), store.ordinals[&row.id]);
+                    let fact = Fact::WebhookSaved { env, before: before.as_ref(), after: row, ordinal };
+                    checks.see(moment, now, &fact);
+                }
+                outbox::Effect::Save(row) => {
+                    let Some((saved, _)) = store.webhooks.get_mut(&row.id) else {
+                        checks.accuse(
+                            "outbox_memory",
+                            now,
+                            format!("{:?} is saved, and is not there", row.id),
+                        );
+                        continue;
+                    };
+                    let before = std::mem::replace(saved, (**row).clone());
+                    let ordinal = store.ordinals[&row.id];
+                    let fact = Fact::WebhookSaved { env, before: Some(&before), after: row, ordinal };
+                    checks.see(moment, now, &fact);
+                }
+                outbox::Effect::Delete(id) => {
+                    store.ordinals.remove(id);
+                    if let Some((row, _)) = store.webhooks.remove(id) {
+                        checks.see(moment, now, &Fact::WebhookDeleted { env, row: &row });
+                    }
+                }
+                outbox::Effect::SaveEndpoint(endpoint) => {
+                    store.endpoints.insert(endpoint.id.clone(), (**endpoint).clone());
+                    checks.see(moment, now, &Fact::EndpointSaved { env, endpoint });
+                }
+                outbox::Effect::DeleteEndpoint(id) => {
+                    store.endpoints.remove(id);
+                    store.webhooks.retain(|_, (row, _)| row.endpoint != *id);
+                }
+                outbox::Effect::Abort(_) | outbox::Effect::Deliver(_) => {}
+            }
+        }
+    }
+
     /// Does what is left of a turn once it is durable, in order. Says whether the object was evicted on the way.
-    fn do_effects(&mut self, env: usize, effects: Vec<Effect>) -> bool {
+    fn do_effects(&mut self, env: usize, effects: Vec<Effect>, webhooks: Vec<outbox::Effect>) -> bool {
         let interrupted = !self.healing && self.random.chance(self.plan.faults.interrupted);
-        let mut left = if interrupted { self.random.index(effects.len() + 1) } else { usize::MAX };
+        let mut left =
+            if interrupted { self.random.index(effects.len() + webhooks.len() + 1) } else { usize::MAX };
         let mut pending: Option<(ConnectionId, Vec<SchedulerMessage>)> = None;
         for effect in effects {
             if left == 0 {
@@ -227,6 +317,17 @@ impl World {
             pending.get_or_insert_with(|| (connection, Vec::new())).1.push(message);
         }
         self.flush(env, &mut pending);
+        for effect in webhooks {
+            if left == 0 {
+                break;
+            }
+            left -= 1;
+            match effect {
+                outbox::Effect::Abort(delivery) => self.cut_webhook_off(env, delivery),
+                outbox::Effect::Deliver(delivery) => self.send_webhook(env, *delivery),
+                _ => {}
+            }
+        }
         if interrupted {
             self.trace.line(name(env), || "is evicted within the turn".to_owned());
             self.tell(&Fact::Interrupted { env });
@@ -282,7 +383,7 @@ impl World {
 
     fn look_at_brain(&mut self, env: usize, changed: bool) {
         let object = &self.objects[env];
-        let Some(brain) = &object.brain else { return };
+        let (Some(brain), Some(outbox)) = (&object.brain, &object.outbox) else { return };
         // Restoring costs more than everything else: now and then is enough.
         let restored = object.turns.is_multiple_of(61).then(|| object.restored(self.now));
         let moment = Moment { now: stamp(self.now) };
@@ -290,7 +391,7 @@ impl World {
         self.checks.see(
             moment,
             self.now,
-            &Fact::TurnEnded { env, brain, store: &object.store, restored, changed },
+            &Fact::TurnEnded { env, brain, outbox, store: &object.store, restored, changed },
         );
     }
 
@@ -346,14 +447,16 @@ impl World {
 
     pub fn poke(&mut self, env: usize) {
         self.later(60_000, Event::Poke { env });
-        self.turn(env, |turn| turn.brain.handle_deadline(turn.now));
+        self.turn(env, |turn| turn.handle_deadline());
     }
 
     // The alarm
 
     fn next_deadline(&self, env: usize) -> Option<u64> {
-        let brain = self.objects[env].brain.as_ref()?;
-        brain.next_deadline().map(|(at, _)| at.0.saturating_sub(super::object::EPOCH))
+        let brain = self.objects[env].brain.as_ref()?.next_deadline().map(|(at, _)| at);
+        let outbox = self.objects[env].outbox.as_ref()?.next_deadline();
+        let first = [brain, outbox].into_iter().flatten().min()?;
+        Some(first.0.saturating_sub(super::object::EPOCH))
     }
 
     /// Sees to it that the alarm goes off no later than the next deadline.
@@ -404,7 +507,7 @@ impl World {
         self.trace.line(name(env), || "alarm".to_owned());
         // A fired alarm is used up: the next one is set before anything can fail.
         self.set_alarm(env, self.now + ALARM_RETRY);
-        if self.turn(env, |turn| turn.brain.handle_deadline(turn.now)).is_none() {
+        if self.turn(env, |turn| turn.handle_deadline()).is_none() {
             return;
         }
         match self.next_deadline(env) {

@@ -5,6 +5,7 @@ use shared_protocol::JobId;
 use edge::scheduler::Config;
 
 use super::agenda::{Agenda, Event, Way};
+use super::backend::Requests;
 use super::checks::{Checks, Fact, Moment};
 use super::clients::Client;
 use super::network::Link;
@@ -80,6 +81,9 @@ pub(super) struct World {
     pub objects: Vec<Object>,
     pub workers: Vec<SimWorker>,
     pub links: Vec<Link>,
+    pub requests: Requests,
+    pub events_made: u64,
+    pub rows_made: u64,
     pub clients: Vec<Client>,
     pub operators: Operators,
     pub checks: Checks,
@@ -112,7 +116,8 @@ impl World {
         let objects = (0..plan.environments)
             .map(|env| {
                 let environment = ["production", "dev"][env.min(1)].to_owned();
-                Object::new(Config { environment, max_live_jobs: plan.max_live_jobs, policy: plan.policy })
+                let config = Config { environment, max_live_jobs: plan.max_live_jobs, policy: plan.policy };
+                Object::new(config, plan.outbox.clone())
             })
             .collect();
         let workers =
@@ -126,6 +131,9 @@ impl World {
             objects,
             workers,
             links: Vec::new(),
+            requests: Requests::default(),
+            events_made: 0,
+            rows_made: 0,
             clients,
             operators: Operators::new(plan.environments),
             checks: Checks::new(),
@@ -207,6 +215,12 @@ impl World {
         for request in 0..self.clients.len() {
             self.agenda.add(self.clients[request].plan.at, Event::Submit { request, tries: 0 });
         }
+        for target in 0..self.plan.endpoints.len() {
+            self.agenda.add(self.plan.endpoints[target].at, Event::SetUpEndpoint { target });
+        }
+        if !self.plan.endpoints.is_empty() {
+            self.later(60_000, Event::LookAfterWebhooks);
+        }
         for (fault, mean) in &faults.recurring {
             let delay = self.random.below(2 * mean);
             self.later(delay, Event::Fault(*fault));
@@ -232,6 +246,10 @@ impl World {
             Event::Submit { request, tries } => self.submit(request, tries),
             Event::Fault(fault) => self.fault_strikes(fault),
             Event::Command { env, command } => self.try_command(env, command),
+            Event::SetUpEndpoint { target } => self.set_up_endpoint(target),
+            Event::WebhookArrives { number } => self.webhook_arrives(number),
+            Event::WebhookAnswered { number } => self.webhook_answered(number),
+            Event::LookAfterWebhooks => self.look_after_webhooks(),
             Event::Glance => self.glance(),
             Event::Heal => self.heal(),
         }
@@ -255,7 +273,9 @@ impl World {
         let jobs =
             self.objects.iter().all(|object| object.store.jobs.values().all(|job| job.state.is_ended()));
         let clients = self.clients.iter().all(Client::is_answered);
-        jobs && clients && self.workers.iter().all(|worker| worker.executions.is_empty())
+        jobs && clients
+            && !self.webhooks_wait()
+            && self.workers.iter().all(|worker| worker.executions.is_empty())
     }
 
     fn left_over(&self) -> String {
@@ -265,9 +285,10 @@ impl World {
             .map(|job| format!("{} {:?} attempt {}", job.id, job.state, job.attempt))
             .collect();
         let unanswered = self.clients.iter().filter(|client| !client.is_answered()).count();
+        let webhooks: usize = self.objects.iter().map(|object| object.store.webhooks.len()).sum();
         let running: usize = self.workers.iter().map(|worker| worker.executions.len()).sum();
         format!(
-            "{} jobs are live ({}), {unanswered} requests unanswered, {running} attempts run",
+            "{} jobs are live ({}), {unanswered} requests unanswered, {running} attempts run, {webhooks} webhooks wait",
             jobs.len(),
             jobs.join("; ")
         )

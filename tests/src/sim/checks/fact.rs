@@ -1,8 +1,10 @@
 //! What the checks are told: what really happened, from outside of both brains.
 
-use edge::scheduler::{ConnectionId, Job, Meta, Playlist, Scheduler, WorkerControl};
+use edge::outbox::{DeliveryOutcome, Endpoint, Outbox, Row};
+use edge::scheduler::{Announcement, ConnectionId, Job, Meta, Playlist, Scheduler, WorkerControl};
 use shared_protocol::{Attempt, JobId, SchedulerMessage, TenantId, TimestampMs, WorkerId, WorkerMessage};
 
+use crate::sim::backend::Request;
 use crate::sim::store::Store;
 
 /// How a run of an attempt ended.
@@ -142,6 +144,8 @@ pub enum Fact<'a> {
         env: usize,
         /// The brain.
         brain: &'a Scheduler,
+        /// The outbox.
+        outbox: &'a Outbox,
         /// All rows.
         store: &'a Store,
         /// The brain as it would be restored now; made now and then only.
@@ -274,6 +278,64 @@ pub enum Fact<'a> {
         store: &'a Store,
         /// The object can be reached.
         reachable: bool,
+    },
+    /// The scheduler announced something in a turn that was persisted.
+    Announced {
+        /// The environment.
+        env: usize,
+        /// What.
+        announcement: &'a Announcement,
+    },
+    /// A webhook's row was written. Comes after all that was announced in the turn.
+    WebhookSaved {
+        /// The environment.
+        env: usize,
+        /// The row before.
+        before: Option<&'a Row>,
+        /// The row now.
+        after: &'a Row,
+        /// Its place among all rows that were ever made.
+        ordinal: u64,
+    },
+    /// A webhook's row was deleted.
+    WebhookDeleted {
+        /// The environment.
+        env: usize,
+        /// The row.
+        row: &'a Row,
+    },
+    /// An endpoint's row was written.
+    EndpointSaved {
+        /// The environment.
+        env: usize,
+        /// The row.
+        endpoint: &'a Endpoint,
+    },
+    /// A webhook's request left the object.
+    WebhookSent {
+        /// Its number, never used again.
+        number: u64,
+        /// The request.
+        request: &'a Request,
+    },
+    /// The object cut a request off.
+    WebhookCutOff {
+        /// Its number.
+        number: u64,
+    },
+    /// A webhook's request reached its endpoint.
+    WebhookArrived {
+        /// The request.
+        request: &'a Request,
+        /// Whether the endpoint took it to heart: it may not have said so.
+        taken: bool,
+    },
+    /// What came of a request was handled in a turn that was persisted. Comes before what it led to.
+    WebhookAnswered {
+        /// The request.
+        request: &'a Request,
+        /// What came of it.
+        outcome: &'a DeliveryOutcome,
     },
     /// The faults end.
     Healed,

@@ -1,14 +1,13 @@
 //! What must hold at every step, whatever happens: one check, one file. Each is told what really happened and keeps its own
 //! picture of it; none looks into a brain to learn what the brain should have done.
 //!
-//! A new check implements [`Check`] and is added to [`Checks::new`]. Checks of the webhook outbox (the order of a job's
-//! events at its endpoint, a completion never behind its progress) belong here too: they need a `Fact` for an event that
-//! is published and one for a request that arrives at the endpoint, told by the code that drives the outbox.
+//! A new check implements [`Check`] and is added to [`Checks::new`].
 
 mod acknowledged;
 mod breaker;
 mod budgets;
 mod cancels;
+mod completion_before_progress;
 mod fact;
 mod fairness;
 mod held_back;
@@ -20,6 +19,7 @@ mod no_needless_rerun;
 mod one_job_per_key;
 mod one_result;
 mod open_slots;
+mod outbox_memory;
 mod paused;
 mod playlists;
 mod production_first;
@@ -27,6 +27,9 @@ mod replay;
 mod restored_brain;
 mod routing;
 mod slots;
+mod webhook_connections;
+mod webhook_order;
+mod webhooks_delivered;
 
 pub use fact::{Command, Fact, HowEnded, Moment, Place};
 
@@ -62,6 +65,7 @@ impl Checks {
             Box::<breaker::Breaker>::default(),
             Box::<budgets::Budgets>::default(),
             Box::<cancels::Cancels>::default(),
+            Box::<completion_before_progress::CompletionBeforeProgress>::default(),
             Box::<fairness::Fairness>::default(),
             Box::<held_back::HeldBack>::default(),
             Box::<history::History>::default(),
@@ -72,6 +76,7 @@ impl Checks {
             Box::<one_job_per_key::OneJobPerKey>::default(),
             Box::<one_result::OneResult>::default(),
             Box::<open_slots::OpenSlots>::default(),
+            Box::<outbox_memory::OutboxMemory>::default(),
             Box::<paused::Paused>::default(),
             Box::<playlists::Playlists>::default(),
             Box::<production_first::ProductionFirst>::default(),
@@ -79,6 +84,9 @@ impl Checks {
             Box::<restored_brain::RestoredBrain>::default(),
             Box::<routing::Routing>::default(),
             Box::<slots::Slots>::default(),
+            Box::<webhook_connections::WebhookConnections>::default(),
+            Box::<webhook_order::WebhookOrder>::default(),
+            Box::<webhooks_delivered::WebhooksDelivered>::default(),
         ];
         Self { all, violation: None }
     }
