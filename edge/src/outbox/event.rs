@@ -79,7 +79,7 @@ impl EventId {
     }
 }
 
-/// What happened to a job.
+/// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum EventKind {
     /// It waits for a worker.
@@ -112,10 +112,13 @@ pub enum EventKind {
     /// Its quality has been scored.
     #[serde(rename = "job.quality")]
     Quality,
+    /// Nothing happened: somebody tries an endpoint out.
+    #[serde(rename = "webhook.test")]
+    Test,
 }
 
 impl EventKind {
-    /// All of them.
+    /// All that an endpoint can choose from.
     pub const ALL: [Self; 10] = [
         Self::Queued,
         Self::Started,
@@ -142,6 +145,7 @@ impl EventKind {
             Self::Cancelled => "job.cancelled",
             Self::Stems => "job.stems",
             Self::Quality => "job.quality",
+            Self::Test => "webhook.test",
         }
     }
 
@@ -177,13 +181,12 @@ impl Event {
     /// The body that is sent and signed, in the form that Standard Webhooks recommends: `type`, `timestamp`, `data`.
     /// It is rendered once, when the event is published, and stored: all retries send the same bytes.
     pub fn body(&self) -> String {
-        serde_json::json!({
-            "type": self.kind.name(),
-            "timestamp": rfc3339(self.at),
-            "data": self.data,
-        })
-        .to_string()
+        body(self.kind, self.at, &self.data)
     }
+}
+
+pub(super) fn body(kind: EventKind, at: TimestampMs, data: &serde_json::Value) -> String {
+    serde_json::json!({ "type": kind.name(), "timestamp": rfc3339(at), "data": data }).to_string()
 }
 
 /// A time as RFC 3339 text in UTC, such as `2026-11-30T09:13:22.000Z`.
@@ -223,7 +226,7 @@ mod tests {
 
     #[test]
     fn an_events_name_is_the_same_in_rows_and_in_bodies() {
-        for kind in EventKind::ALL {
+        for kind in EventKind::ALL.into_iter().chain([EventKind::Test]) {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }
     }

@@ -99,6 +99,8 @@ pub struct LaneStatus {
     pub waiting: usize,
     /// Of these, rows being sent.
     pub in_flight: usize,
+    /// Whether the operator's policy lets its URL be called.
+    pub allowed: bool,
     /// Whether its latest attempt was answered.
     pub responsive: bool,
     /// It asked for a pause until then.
@@ -196,6 +198,7 @@ impl Outbox {
         self.lanes.get(id).map(|lane| LaneStatus {
             waiting: lane.len(),
             in_flight: lane.in_flight,
+            allowed: lane.allowed,
             responsive: lane.responsive,
             held_until: lane.held_until,
             counters: lane.counters,

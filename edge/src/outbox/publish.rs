@@ -2,9 +2,12 @@
 
 use shared_protocol::{JobId, TenantId, TimestampMs};
 
-use super::event::{EndpointId, Event, EventKind};
+use super::event::{EndpointId, Event, EventId, EventKind, body};
 use super::row::{DeadLetter, DeadReason, Row, RowId};
 use super::{Effect, Outbox};
+
+/// Stands for the job of events that are about none: they too go out in order.
+const TEST_JOB: &str = "webhook-test";
 
 impl Outbox {
     /// Tells an event to every endpoint that wants it. The shell persists it together with the change of the job that it is
@@ -16,7 +19,7 @@ impl Outbox {
         }
         let body = event.body();
         for id in ids {
-            self.publish_to(now, &id, event, &body);
+            self.publish_to(now, &id, &event.id, &event.job_id, event.kind, &body);
         }
         self.dispatch(now);
     }
@@ -61,18 +64,39 @@ impl Outbox {
         self.dispatch(now);
     }
 
-    fn publish_to(&mut self, now: TimestampMs, endpoint: &EndpointId, event: &Event, body: &str) {
-        if event.kind == EventKind::Progress && self.coalesce(endpoint, event, body) {
+    /// Tells an event of kind [`EventKind::Test`] to one endpoint, whatever it has chosen to be told. Says whether there is such an
+    /// endpoint. One that is disabled is told when it is enabled.
+    pub fn send_test(&mut self, now: TimestampMs, endpoint: &EndpointId, event: &EventId) -> bool {
+        if !self.lanes.contains_key(endpoint) {
+            return false;
+        }
+        let job = JobId::new(TEST_JOB).expect("it has letters and hyphens only");
+        let body = body(EventKind::Test, now, &serde_json::json!({ "webhookId": endpoint.as_str() }));
+        self.publish_to(now, endpoint, event, &job, EventKind::Test, &body);
+        self.dispatch(now);
+        true
+    }
+
+    fn publish_to(
+        &mut self,
+        now: TimestampMs,
+        endpoint: &EndpointId,
+        event: &EventId,
+        job: &JobId,
+        kind: EventKind,
+        body: &str,
+    ) {
+        if kind == EventKind::Progress && self.coalesce(endpoint, event, job, body) {
             return;
         }
-        self.drop_overtaken(now, endpoint, &event.job_id, event.kind);
+        self.drop_overtaken(now, endpoint, job, kind);
         self.last_row += 1;
         let row = Row {
             id: RowId(self.last_row),
             endpoint: endpoint.clone(),
-            event: event.id.clone(),
-            job_id: event.job_id.clone(),
-            kind: event.kind,
+            event: event.clone(),
+            job_id: job.clone(),
+            kind,
             queued_at: now,
             due: now,
             attempts: 0,
@@ -98,14 +122,14 @@ impl Outbox {
 
     /// Lets progress take the place of earlier progress that still waits, at the end of its job's line. The earlier one's failures
     /// stay charged: a dead endpoint is not called with each new progress.
-    fn coalesce(&mut self, endpoint: &EndpointId, event: &Event, body: &str) -> bool {
+    fn coalesce(&mut self, endpoint: &EndpointId, event: &EventId, job: &JobId, body: &str) -> bool {
         let Some(lane) = self.lanes.get_mut(endpoint) else { return false };
-        let Some(line) = lane.lines.get(&event.job_id) else { return false };
+        let Some(line) = lane.lines.get(job) else { return false };
         let Some(last) = line.rows.last().filter(|last| !line.is_in_flight(**last)) else { return false };
         let Some(row) = self.rows.get_mut(last).filter(|row| row.kind == EventKind::Progress) else {
             return false;
         };
-        row.event = event.id.clone();
+        row.event = event.clone();
         lane.counters.coalesced += 1;
         self.effects.push_back(Effect::Insert { row: Box::new(row.clone()), body: body.to_owned() });
         true

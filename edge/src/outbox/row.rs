@@ -10,7 +10,7 @@ use super::endpoint::Endpoint;
 use super::event::{EndpointId, EventId, EventKind};
 
 /// Names a row and gives its place: rows of one job go to one endpoint in the order of their ids.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RowId(pub u64);
 

@@ -59,6 +59,11 @@ impl Secret {
         Ok(Self(key))
     }
 
+    /// The secret with this key, which must be random.
+    pub fn from_key(key: [u8; 32]) -> Self {
+        Self(key.to_vec())
+    }
+
     /// The text to give to the endpoint's owner.
     pub fn reveal(&self) -> String {
         format!("{SECRET_PREFIX}{}", STANDARD.encode(&self.0))

@@ -1,17 +1,22 @@
-//! One turn of the scheduler's object: input, decision, one transaction, sends, alarm.
+//! One turn of the scheduler's object: input, decision, one transaction, sends, webhooks, alarm.
 //!
-//! Nothing is awaited before the transaction ends, so no other event can come in between. The brain is taken out for the
-//! turn and put back only when everything that it decided is durable: after a failure or a panic it is restored from
+//! Nothing is awaited before the transaction ends, so no other event can come in between. The brains are taken out for the
+//! turn and put back only when everything that they decided is durable: after a failure or a panic they are restored from
 //! the store at the next event, as after an eviction.
 
 use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
 
 use shared_protocol::{Assign, DurationMs, SchedulerMessage, TimestampMs};
+use uuid::Uuid;
 use worker::{Date, Env, Result, ScheduledTime, State, console_error, js_sys};
 
+use super::deliveries::Deliveries;
 use super::store::Store;
-use super::{auth, frontend_worker, now, sockets};
+use super::{auth, frontend_worker, now, sockets, webhook_policy};
 use crate::api::ticket::{Claims, JOB_TICKET_LIFETIME, JobClaims, TicketKeys};
+use crate::job_events;
+use crate::outbox::{self, DeliveryId, DeliveryOutcome, Outbox, OutboxConfig};
 use crate::scheduler::{Config, ConnectionId, Effect, Offer, Scheduler};
 
 /// An alarm that should have fired this long ago was dropped by the platform.
@@ -20,29 +25,47 @@ const ALARM_OVERDUE: DurationMs = DurationMs::from_secs(5);
 /// An alarm that fails is tried again after this time, however often.
 const ALARM_RETRY: DurationMs = DurationMs::from_secs(15);
 
-/// The scheduler's brain with its store, its sockets and its alarm.
+/// Dead letters are kept for so long.
+const KEEP_DEAD_LETTERS: DurationMs = DurationMs::from_secs(30 * 24 * 60 * 60);
+
+/// What decides.
+pub struct Brains {
+    /// Who restores what.
+    pub scheduler: Scheduler,
+    /// Who is told of it.
+    pub outbox: Outbox,
+}
+
+/// The brains with their store, their sockets, their webhooks and their alarm.
 pub struct Drive {
+    /// Itself, for deliveries, whose outcomes come after the turn that began them.
+    this: Weak<Self>,
     state: State,
     store: Store,
     config: Config,
+    outbox_config: OutboxConfig,
+    deliveries: Deliveries,
     ticket_keys: Option<TicketKeys>,
-    brain: RefCell<Option<Scheduler>>,
+    brains: RefCell<Option<Brains>>,
     /// When the alarm is set to go off, as far as is known.
     alarm_at: Cell<Option<TimestampMs>>,
 }
 
 impl Drive {
     /// The drive of an object that was just made.
-    pub fn new(state: State, env: &Env) -> Self {
+    pub fn new(state: State, env: &Env) -> Rc<Self> {
         let ticket_keys = auth::ticket_keys(env).map_err(|error| console_error!("{error}")).ok();
-        Self {
+        Rc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
             store: Store::new(state.storage()),
             config: Config { environment: frontend_worker::environment(env), ..Config::default() },
+            outbox_config: OutboxConfig { urls: webhook_policy(env), ..OutboxConfig::default() },
+            deliveries: Deliveries::default(),
             ticket_keys,
-            brain: RefCell::new(None),
+            brains: RefCell::new(None),
             alarm_at: Cell::new(None),
             state,
-        }
+        })
     }
 
     /// The tables, for what is asked of ended jobs. Migrated once [`Drive::turn`] ran.
@@ -55,11 +78,32 @@ impl Drive {
         &self.state
     }
 
-    /// One turn. `input` decides; what it decided is durable, sent and timed when this returns.
+    /// The webhooks under way.
+    pub fn deliveries(&self) -> &Deliveries {
+        &self.deliveries
+    }
+
+    /// One turn of the scheduler. `input` decides; what it decided is durable, sent and timed when this returns.
     pub async fn turn<R>(&self, input: impl FnOnce(&mut Scheduler, TimestampMs) -> R) -> Result<R> {
+        self.turn_of_both(|brains, now| input(&mut brains.scheduler, now)).await
+    }
+
+    /// As [`Drive::turn`], for what concerns the outbox too.
+    pub async fn turn_of_both<R>(&self, input: impl FnOnce(&mut Brains, TimestampMs) -> R) -> Result<R> {
         let result = self.decide_and_do(input)?;
         self.keep_alarm().await?;
         Ok(result)
+    }
+
+    /// A turn with what came of a webhook.
+    pub async fn delivered(&self, delivery: DeliveryId, outcome: DeliveryOutcome) -> Result<()> {
+        self.turn_of_both(|brains, now| brains.outbox.handle_delivered(now, delivery, outcome)).await
+    }
+
+    /// A turn for whatever is due, should the alarm have been lost; and old dead letters are deleted.
+    pub async fn poke(&self) -> Result<()> {
+        self.turn_of_both(handle_deadline).await?;
+        self.store.sweep_dead_letters(TimestampMs(now().0.saturating_sub(KEEP_DEAD_LETTERS.0)))
     }
 
     /// A turn for whatever is due.
@@ -67,7 +111,7 @@ impl Drive {
         // A fired alarm is used up, and a throwing handler is retried six times and then dropped. So the next one is
         // set before anything can fail.
         self.set_alarm(now() + ALARM_RETRY).await?;
-        self.decide_and_do(|brain, now| brain.handle_deadline(now))?;
+        self.decide_and_do(handle_deadline)?;
         match self.next_deadline() {
             Some(deadline) => self.set_alarm(deadline).await,
             None => {
@@ -77,25 +121,54 @@ impl Drive {
         }
     }
 
-    fn decide_and_do<R>(&self, input: impl FnOnce(&mut Scheduler, TimestampMs) -> R) -> Result<R> {
+    fn decide_and_do<R>(&self, input: impl FnOnce(&mut Brains, TimestampMs) -> R) -> Result<R> {
         let now = now();
-        let mut brain = match self.brain.take() {
-            Some(brain) => brain,
+        let mut brains = match self.brains.take() {
+            Some(brains) => brains,
             None => self.restore(now)?,
         };
-        let result = input(&mut brain, now);
-        let effects: Vec<Effect> = std::iter::from_fn(|| brain.poll_effect()).collect();
-        self.store.persist(&effects)?;
-        self.brain.replace(Some(brain));
+        brains.scheduler.set_listened_to(brains.outbox.has_endpoints());
+        let result = input(&mut brains, now);
+        let effects: Vec<Effect> = std::iter::from_fn(|| brains.scheduler.poll_effect()).collect();
+        job_events::publish(&mut brains.outbox, now, &effects, || Uuid::now_v7().as_u128());
+        let webhooks: Vec<outbox::Effect> = std::iter::from_fn(|| brains.outbox.poll_effect()).collect();
+        self.store.persist(&effects, &webhooks)?;
         self.send(effects, now);
+        self.deliver(webhooks, &brains.outbox);
+        self.brains.replace(Some(brains));
         Ok(result)
     }
 
-    fn restore(&self, now: TimestampMs) -> Result<Scheduler> {
+    fn restore(&self, now: TimestampMs) -> Result<Brains> {
         self.store.migrate()?;
         let mut restored = self.store.restored(now)?;
         restored.connections = sockets::connected_workers(&self.state);
-        Ok(Scheduler::restore(self.config.clone(), now, restored))
+        // Should a turn have failed: its outbox's deliveries are sent again by the new one.
+        self.deliveries.abort_all();
+        let stored = self.store.outbox()?;
+        let (config, rows, last_row) = (self.outbox_config.clone(), stored.rows, stored.last_row);
+        Ok(Brains {
+            scheduler: Scheduler::restore(self.config.clone(), now, restored),
+            outbox: Outbox::restore(config, now, stored.endpoints, rows, last_row),
+        })
+    }
+
+    /// Cuts off and begins webhooks, once the turn is durable. Their bodies are in the store only.
+    fn deliver(&self, effects: Vec<outbox::Effect>, outbox: &Outbox) {
+        let mut begun = Vec::new();
+        for effect in effects {
+            match effect {
+                outbox::Effect::Abort(id) => self.deliveries.abort(id),
+                outbox::Effect::Deliver(delivery) => begun.push(*delivery),
+                _ => {}
+            }
+        }
+        for delivery in begun {
+            let Some(endpoint) = outbox.endpoint(&delivery.endpoint) else { continue };
+            let body = self.store.outbox_body(delivery.row);
+            let this = Weak::clone(&self.this);
+            self.state.wait_until(self.deliveries.begin(this, delivery, &endpoint.secrets, body));
+        }
     }
 
     /// Does what is left of a turn once it is durable. Consecutive messages to one worker share frames.
@@ -172,7 +245,10 @@ impl Drive {
     }
 
     fn next_deadline(&self) -> Option<TimestampMs> {
-        self.brain.borrow().as_ref().and_then(|brain| brain.next_deadline().map(|(at, _)| at))
+        let brains = self.brains.borrow();
+        let Brains { scheduler, outbox } = brains.as_ref()?;
+        let scheduler = scheduler.next_deadline().map(|(at, _)| at);
+        scheduler.into_iter().chain(outbox.next_deadline()).min()
     }
 
     /// Sees to it that the alarm goes off no later than the next deadline. One that goes off earlier does no harm and is
@@ -201,4 +277,10 @@ impl Drive {
         }
         set
     }
+}
+
+/// Whatever is due, in both brains.
+fn handle_deadline(brains: &mut Brains, now: TimestampMs) {
+    brains.scheduler.handle_deadline(now);
+    brains.outbox.handle_deadline(now);
 }

@@ -10,12 +10,14 @@ mod admin_store;
 mod auth;
 mod body;
 mod call_scheduler;
+mod deliveries;
 mod drive;
 mod fault;
 mod frontend_worker;
 mod jobs;
 mod listening;
 mod media;
+mod outbox_store;
 mod respond;
 mod scheduler_do;
 mod sockets;
@@ -24,11 +26,15 @@ mod transaction;
 mod uploads;
 mod workers;
 
+use crate::outbox::UrlPolicy;
 use shared_protocol::TimestampMs;
 use worker::{Context, Date, Env, Request, Response, ScheduleContext, ScheduledEvent, console_error, event};
 
 /// Name of the R2 bucket's binding.
 const MEDIA_BUCKET: &str = "MEDIA";
+
+/// Name of the variable that is `true` where webhooks may go to plain `http` and to private addresses: for development.
+const WEBHOOK_ALLOW_PRIVATE: &str = "WEBHOOK_ALLOW_PRIVATE";
 
 #[event(fetch)]
 async fn fetch(request: Request, env: Env, _context: Context) -> worker::Result<Response> {
@@ -41,6 +47,12 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
     if let Err(fault) = call_scheduler::poke(&env).await {
         console_error!("the scheduler could not be poked: {fault}");
     }
+}
+
+/// Where webhooks may be sent to.
+fn webhook_policy(env: &Env) -> UrlPolicy {
+    let allowed = env.var(WEBHOOK_ALLOW_PRIVATE).is_ok_and(|value| value.to_string() == "true");
+    UrlPolicy { allow_http: allowed, allow_private: allowed }
 }
 
 /// The platform's clock. It stands still within one turn of an event.

@@ -1,6 +1,7 @@
 //! The `Scheduler` Durable Object: one for each environment.
 
 use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
 
 use shared_protocol::limits::MAX_TEXT_LENGTH;
 use shared_protocol::{DecodeError, JobId, ProtocolError, TenantId, WorkerMessage, decode_frame};
@@ -22,7 +23,7 @@ const MAX_KIND_LENGTH: usize = 64;
 /// The scheduler's object.
 #[durable_object]
 pub struct Scheduler {
-    pub(super) drive: AssertUnwindSafe<Drive>,
+    pub(super) drive: AssertUnwindSafe<Rc<Drive>>,
 }
 
 impl DurableObject for Scheduler {
@@ -119,7 +120,7 @@ impl Scheduler {
             Call::List { tenant, list } => self.list(&tenant, list).await,
             Call::Status => Ok(Reply::Status(self.drive.turn(|brain, _| StatusView::of(brain)).await?)),
             Call::Poke => {
-                self.drive.turn(|brain, now| brain.handle_deadline(now)).await?;
+                self.drive.poke().await?;
                 Ok(Reply::Poked)
             }
             Call::Admin(call) => self.admin(call).await,

@@ -6,8 +6,10 @@ use serde::Deserialize;
 use shared_protocol::{JobId, MessageId, TenantId, TimestampMs, encode, limits::STEMS_WINDOW};
 use worker::{Error, Result, SqlStorage, SqlStorageValue, Storage};
 
+use super::outbox_store;
 use super::transaction::{Statement, execute_all};
 use crate::api::request::{ListJobs, ListState};
+use crate::outbox;
 use crate::records::{RowError, audit_row, control_row, follow_up_row, job_row, meta_row, playlist_row};
 use crate::scheduler::{ConnectionId, Effect, FollowUp, Job, KnownKey, Meta, Restored};
 
@@ -16,7 +18,7 @@ use crate::scheduler::{ConnectionId, Effect, FollowUp, Job, KnownKey, Meta, Rest
 ///
 /// Rows written cost money, and so does every index that a write touches: live jobs are found by a partial index, which a job
 /// leaves when it ends, and the body is no part of any.
-const MIGRATIONS: [&[&str]; 3] = [
+const MIGRATIONS: [&[&str]; 4] = [
     &[
         "CREATE TABLE jobs (
         sequence INTEGER PRIMARY KEY,
@@ -44,6 +46,18 @@ const MIGRATIONS: [&[&str]; 3] = [
         // Only jobs that ended badly are in it; a live one's body is not even looked at.
         "CREATE INDEX unfinished_jobs ON jobs (sequence)
          WHERE ended_at_ms IS NOT NULL AND json_extract(body, '$.state') IN ('failed', 'quarantined')",
+    ],
+    &[
+        "CREATE TABLE webhook_endpoints (id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID",
+        // An event that is delivered at once costs two rows: written and deleted. Only dead ones are in an index.
+        "CREATE TABLE outbox (
+        id INTEGER PRIMARY KEY,
+        endpoint TEXT NOT NULL,
+        event TEXT NOT NULL,
+        body TEXT NOT NULL,
+        dead_at_ms INTEGER
+    )",
+        "CREATE INDEX dead_letters ON outbox (dead_at_ms) WHERE dead_at_ms IS NOT NULL",
     ],
 ];
 
@@ -99,8 +113,9 @@ impl Store {
     }
 
     /// Makes the effects that are to be kept durable: all of them, or none.
-    pub fn persist(&self, effects: &[Effect]) -> Result<()> {
-        let statements: Vec<Statement> = effects.iter().filter_map(statement).collect();
+    pub fn persist(&self, effects: &[Effect], webhooks: &[outbox::Effect]) -> Result<()> {
+        let mut statements: Vec<Statement> = effects.iter().filter_map(statement).collect();
+        statements.extend(outbox_store::statements(webhooks)?);
         if statements.is_empty() {
             return Ok(());
         }
@@ -223,7 +238,7 @@ impl Store {
     }
 
     /// The one number of a query; 0 when there is none. (The cursor's own `one()` hangs on no rows.)
-    fn number(&self, sql: &str) -> Result<u64> {
+    pub(super) fn number(&self, sql: &str) -> Result<u64> {
         let rows: Vec<Number> = self.storage.sql().exec(sql, None)?.to_array()?;
         Ok(rows.first().and_then(|row| row.value).map_or(0, |value| value as u64))
     }
