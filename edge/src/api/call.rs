@@ -159,6 +159,20 @@ pub enum Refusal {
         /// What was to be done.
         verb: String,
     },
+    /// No such webhook.
+    WebhookNotFound,
+    /// A webhook has no such dead letter.
+    DeadLetterNotFound,
+    /// A webhook cannot be like that.
+    WebhookNotValid {
+        /// Why.
+        reason: String,
+    },
+    /// The bound of webhooks is reached.
+    TooManyWebhooks {
+        /// The bound.
+        limit: usize,
+    },
 }
 
 impl From<OperatorError> for Refusal {
@@ -189,6 +203,10 @@ impl From<Refusal> for ApiError {
             Refusal::IdempotencyMismatch { job_id } => Self::IdempotencyMismatch { job_id },
             Refusal::Ended { state } => Self::JobEnded { state },
             Refusal::KeyReadOnly => Self::KeyReadOnly,
+            Refusal::WebhookNotFound => Self::WebhookNotFound,
+            Refusal::DeadLetterNotFound => Self::DeadLetterNotFound,
+            Refusal::WebhookNotValid { reason } => Self::WebhookNotValid { reason },
+            Refusal::TooManyWebhooks { limit } => Self::TooManyWebhooks { limit },
             Refusal::WrongState { state, wanted, verb } => Self::WrongState { state, wanted, verb },
         }
     }

@@ -102,6 +102,24 @@ pub enum ApiError {
         /// What was to be done.
         verb: String,
     },
+    /// No such webhook.
+    #[error("There is no such webhook. It may have been deleted.")]
+    WebhookNotFound,
+    /// A webhook has no such dead letter.
+    #[error("The webhook has no such dead letter. It may have been replayed already, or be too old.")]
+    DeadLetterNotFound,
+    /// A webhook cannot be like that.
+    #[error("The webhook cannot be like that: {reason}.")]
+    WebhookNotValid {
+        /// Why.
+        reason: String,
+    },
+    /// The bound of webhooks is reached.
+    #[error("There are {limit} webhooks, which is the limit. Delete one first.")]
+    TooManyWebhooks {
+        /// The bound.
+        limit: usize,
+    },
     /// The key belongs to another request.
     #[error(
         "The Idempotency-Key was used before for another request, by job {job_id}. Use a new key for a new request."
@@ -195,6 +213,10 @@ impl ApiError {
             Self::JobNotFound => row(404, "job_not_found", "No such job"),
             Self::JobEnded { .. } => row(409, "job_ended", "Job has ended"),
             Self::WrongState { .. } => row(409, "wrong_state", "Job is in another state"),
+            Self::WebhookNotFound => row(404, "webhook_not_found", "No such webhook"),
+            Self::DeadLetterNotFound => row(404, "dead_letter_not_found", "No such dead letter"),
+            Self::WebhookNotValid { .. } => row(422, "webhook_not_valid", "Webhook not valid"),
+            Self::TooManyWebhooks { .. } => row(409, "too_many_webhooks", "Too many webhooks"),
             Self::IdempotencyMismatch { .. } => row(409, "idempotency_mismatch", "Key of another request"),
             Self::QueueFull { .. } => row_retry(429, "queue_full", "Queue full", 30),
             Self::NotPlayableYet => row_retry(404, "not_playable_yet", "Not playable yet", 1),

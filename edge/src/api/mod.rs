@@ -13,5 +13,6 @@ pub mod request;
 pub mod route;
 pub mod ticket;
 pub mod view;
+pub mod webhooks;
 
 pub use error::{ApiError, Problem};

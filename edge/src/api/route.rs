@@ -5,6 +5,7 @@ use shared_protocol::{Attempt, JobId, UploadId};
 use super::admin::route::{self as admin_route, AdminRoute};
 use super::error::ApiError;
 use super::object_key::{AttemptObject, is_file_name};
+use super::webhooks::route::{self as webhook_route, WebhookRoute};
 
 /// Methods that some path takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +75,9 @@ pub enum Route {
     WorkerUpload,
     /// Job's ticket: store an object.
     WorkerObject(JobId, Attempt, AttemptObject),
-    /// Operator's key.
+    /// Operator's key: webhooks.
+    Webhooks(WebhookRoute),
+    /// Operator's key: everything else.
     Admin(AdminRoute),
 }
 
@@ -147,6 +150,9 @@ fn lookup(method: Method, segments: &[&str]) -> Option<Route> {
             self::attempt(attempt)?,
             AttemptObject::parse(&format!("{folder}/{name}"))?,
         ),
+        (_, ["admin", "webhooks", segments @ ..]) => {
+            Route::Webhooks(webhook_route::lookup(method, segments)?)
+        }
         (_, ["admin", segments @ ..]) => Route::Admin(admin_route::lookup(method, segments)?),
         _ => return None,
     })

@@ -10,6 +10,7 @@ mod admin_store;
 mod auth;
 mod body;
 mod call_scheduler;
+mod dead_letters;
 mod deliveries;
 mod drive;
 mod fault;
@@ -24,6 +25,8 @@ mod sockets;
 mod store;
 mod transaction;
 mod uploads;
+mod webhooks;
+mod webhooks_do;
 mod workers;
 
 use crate::outbox::UrlPolicy;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use shared_protocol::{DurationMs, JobId, TenantId, WorkerId};
 
+use super::super::webhooks::call::WebhookCall;
 use super::filter::JobFilter;
 use super::request::{Page, PageOfJobs};
 
@@ -49,6 +50,13 @@ pub enum AdminCall {
     Preview {
         /// What would be done.
         bulk: Bulk,
+    },
+    /// About webhooks.
+    Webhooks {
+        /// Who.
+        actor: Actor,
+        /// What.
+        call: WebhookCall,
     },
     /// Do something.
     Act {

@@ -1,0 +1,54 @@
+//! The paths below `/v1/admin/webhooks`.
+
+use super::super::route::Method;
+use crate::outbox::EndpointId;
+
+/// What a request is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WebhookRoute {
+    /// All webhooks.
+    List,
+    /// Make one.
+    Create,
+    /// One webhook, and how it is doing.
+    Get(EndpointId),
+    /// Change it.
+    Update(EndpointId),
+    /// Forget it and all that waits for it.
+    Delete(EndpointId),
+    /// Give it another secret beside the one it has.
+    RotateSecret(EndpointId),
+    /// Let go of the secret it had before.
+    EndRotation(EndpointId),
+    /// Send it an event that means nothing.
+    Test(EndpointId),
+    /// What could not be delivered.
+    DeadLetters(EndpointId),
+    /// Send what could not be delivered once more.
+    Replay(EndpointId),
+}
+
+/// Finds what a request is for; `segments` are those after `webhooks`.
+pub fn lookup(method: Method, segments: &[&str]) -> Option<WebhookRoute> {
+    use Method::{Get, Post};
+    if let [] = segments {
+        return match method {
+            Get => Some(WebhookRoute::List),
+            Post => Some(WebhookRoute::Create),
+            _ => None,
+        };
+    }
+    let [id, rest @ ..] = segments else { return None };
+    let id = EndpointId::new(*id).ok()?;
+    Some(match (method, rest) {
+        (Get, []) => WebhookRoute::Get(id),
+        (Post, []) => WebhookRoute::Update(id),
+        (Post, ["delete"]) => WebhookRoute::Delete(id),
+        (Post, ["rotate-secret"]) => WebhookRoute::RotateSecret(id),
+        (Post, ["end-rotation"]) => WebhookRoute::EndRotation(id),
+        (Post, ["test"]) => WebhookRoute::Test(id),
+        (Get, ["dead-letters"]) => WebhookRoute::DeadLetters(id),
+        (Post, ["replay"]) => WebhookRoute::Replay(id),
+        _ => return None,
+    })
+}

@@ -1,0 +1,106 @@
+//! Webhooks' set-up, in the stateless Worker: requests, secrets, answers. What is asked is decided in the scheduler's object.
+
+use serde_json::json;
+use uuid::Uuid;
+use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
+use worker::{Env, Request, Response};
+
+use super::body::json_body;
+use super::fault::Fault;
+use super::{auth, call_scheduler, respond, webhook_policy};
+use crate::api::ApiError;
+use crate::api::admin::call::{Actor, AdminCall};
+use crate::api::admin::request::{checked_reason, parse_optional};
+use crate::api::call::{Call, Reply};
+use crate::api::request::parse_json;
+use crate::api::webhooks::call::{WebhookAct, WebhookCall};
+use crate::api::webhooks::request::{ActBody, CreateBody, ReplayBody, UpdateBody, dead_letters_page};
+use crate::api::webhooks::route::WebhookRoute;
+use crate::outbox::signature::Secret;
+use crate::outbox::{EndpointId, EventId};
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(js_namespace = crypto, js_name = getRandomValues, catch)]
+    fn get_random_values(bytes: &mut [u8]) -> Result<JsValue, JsValue>;
+}
+
+/// Answers an operator's request. A new secret is in its answer and in no later one.
+pub async fn handle(
+    request: &mut Request,
+    env: &Env,
+    route: WebhookRoute,
+    request_id: &str,
+) -> Result<Response, Fault> {
+    let key = auth::admin(request, env)?;
+    let actor = Actor { key_id: key.key_id, may_act: key.may_act, request_id: request_id.to_owned() };
+    let call = understand(request, env, route).await?;
+    let secret = match &call {
+        WebhookCall::Act { act: WebhookAct::Create { endpoint }, .. } => endpoint.secrets.first().cloned(),
+        WebhookCall::Act { act: WebhookAct::RotateSecret { secret, .. }, .. } => Some(secret.clone()),
+        _ => None,
+    };
+    match call_scheduler::call(env, &Call::Admin(AdminCall::Webhooks { actor, call })).await? {
+        Reply::Admin { status, document } => {
+            let document = match secret {
+                Some(secret) => json!({ "webhook": document, "secret": secret.reveal() }),
+                None => document,
+            };
+            Ok(respond::json(status, &document)?)
+        }
+        other => Err(call_scheduler::unexpected(&other)),
+    }
+}
+
+/// What a request asks for. Whatever cannot be understood is refused here and is no act: the audit log does not show it.
+async fn understand(request: &mut Request, env: &Env, route: WebhookRoute) -> Result<WebhookCall, Fault> {
+    let policy = webhook_policy(env);
+    let act = |act: WebhookAct, reason: &str| -> Result<WebhookCall, Fault> {
+        Ok(WebhookCall::Act { act, reason: checked_reason(reason)? })
+    };
+    match route {
+        WebhookRoute::List => Ok(WebhookCall::List),
+        WebhookRoute::Get(id) => Ok(WebhookCall::Get { id }),
+        WebhookRoute::DeadLetters(id) => {
+            let (limit, before) = dead_letters_page(request.url()?.query_pairs())?;
+            Ok(WebhookCall::DeadLetters { id, limit, before })
+        }
+        WebhookRoute::Create => {
+            let body: CreateBody = parse_json(&json_body(request).await?)?;
+            let id =
+                EndpointId::new(format!("wh_{}", Uuid::now_v7().simple())).map_err(|_| ApiError::Internal)?;
+            let reason = body.reason.clone();
+            let endpoint = Box::new(body.endpoint(id, new_secret()?, &policy)?);
+            act(WebhookAct::Create { endpoint }, &reason)
+        }
+        WebhookRoute::Update(id) => {
+            let body: UpdateBody = parse_optional(&json_body(request).await?)?;
+            let reason = body.reason.clone();
+            act(WebhookAct::Update { id, change: body.change(&policy)? }, &reason)
+        }
+        WebhookRoute::Replay(id) => {
+            let body: ReplayBody = parse_optional(&json_body(request).await?)?;
+            act(WebhookAct::Replay { id, dead_letter: body.dead_letter_id }, &body.reason)
+        }
+        WebhookRoute::Delete(id) => act(WebhookAct::Delete { id }, &reason(request).await?),
+        WebhookRoute::EndRotation(id) => act(WebhookAct::EndRotation { id }, &reason(request).await?),
+        WebhookRoute::RotateSecret(id) => {
+            act(WebhookAct::RotateSecret { id, secret: new_secret()? }, &reason(request).await?)
+        }
+        WebhookRoute::Test(id) => {
+            let event = EventId::from_number(Uuid::now_v7().as_u128());
+            act(WebhookAct::Test { id, event }, &reason(request).await?)
+        }
+    }
+}
+
+async fn reason(request: &mut Request) -> Result<String, Fault> {
+    let body: ActBody = parse_optional(&json_body(request).await?)?;
+    Ok(body.reason)
+}
+
+fn new_secret() -> Result<Secret, Fault> {
+    let mut key = [0; 32];
+    get_random_values(&mut key).map_err(worker::Error::from)?;
+    Ok(Secret::from_key(key))
+}
