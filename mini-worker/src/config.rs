@@ -2,6 +2,7 @@
 //! `config.example.toml`; secrets come from the environment or from a file of their own, never from the configuration.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -44,6 +45,8 @@ pub struct Config {
     pub inference_threads: usize,
     /// Who is next at the model.
     pub scheduling: Scheduling,
+    /// Where metrics for Prometheus are served; nowhere when not set.
+    pub metrics_listen: Option<SocketAddr>,
     /// What media are handled with, and how much of them.
     pub media: MediaConfig,
 }
@@ -212,6 +215,7 @@ struct ConfigFile {
     inference_threads: InferenceThreads,
     #[serde(default)]
     scheduling: Scheduling,
+    metrics_listen: Option<SocketAddr>,
     #[serde(default = "default_ffmpeg")]
     ffmpeg: PathBuf,
     #[serde(default = "default_ffprobe")]
@@ -332,6 +336,7 @@ impl Config {
             model_home: file.model_home.map(|folder| base.join(folder)),
             inference_threads: file.inference_threads.0 as usize,
             scheduling: file.scheduling,
+            metrics_listen: file.metrics_listen,
             media: MediaConfig {
                 ffmpeg: file.ffmpeg,
                 ffprobe: file.ffprobe,
@@ -412,6 +417,7 @@ mod tests {
         assert_eq!(example.slots, shortest.slots);
         assert_eq!(example.inference_threads, shortest.inference_threads);
         assert_eq!(example.scheduling, shortest.scheduling);
+        assert_eq!((example.metrics_listen, shortest.metrics_listen), (None, None), "off unless asked for");
         assert_eq!(example.media.max_audio_minutes, shortest.media.max_audio_minutes);
         assert_eq!(example.media.ffmpeg, shortest.media.ffmpeg);
         assert_eq!(shortest.environments[0].key.expose(), "mfw_key");

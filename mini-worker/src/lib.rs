@@ -3,9 +3,11 @@
 
 pub mod config;
 pub mod descriptors;
+pub mod disk;
 pub mod exit;
 pub mod inference;
 pub mod job;
+pub mod metrics;
 pub mod models_command;
 mod random;
 pub mod restore_command;

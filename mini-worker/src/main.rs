@@ -59,7 +59,13 @@ fn main() -> ExitCode {
         tracing::debug!("a provider of cryptography was installed already");
     }
     match arguments.command {
-        Command::Run(arguments) => run(run_command::run(arguments)),
+        Command::Run(arguments) => {
+            // SAFETY: this is the only thread: logging and the provider of cryptography have none.
+            match unsafe { run_command::prepare(arguments) } {
+                Ok(prepared) => run(run_command::run(prepared)),
+                Err(code) => code,
+            }
+        }
         Command::Restore(arguments) => run(restore_command::run(arguments)),
         Command::Models(arguments) => models_command::run(&arguments),
         Command::Config { action: ConfigAction::Example } => {

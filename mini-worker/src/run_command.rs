@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use tokio::net::TcpListener;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::Config;
-use crate::exit;
 use crate::inference::{Inference, InferenceConfig};
 use crate::job::Tools;
 use crate::job::program::MediaPrograms;
@@ -16,6 +17,7 @@ use crate::job::workspace::Workspace;
 use crate::session::Worker;
 use crate::shutdown::Signals;
 use crate::storage::{Bundle, Home};
+use crate::{disk, exit, metrics};
 
 /// Arguments of `mini-worker run`.
 #[derive(Debug, Args)]
@@ -33,17 +35,34 @@ pub struct RunArgs {
     config: Option<PathBuf>,
 }
 
-/// Runs the command.
-pub async fn run(arguments: RunArgs) -> ExitCode {
-    let home = match Home::locate() {
-        Ok(home) => home,
-        Err(error) => return exit::with(exit::NOT_READY, &error),
-    };
+/// What is known before anything is started.
+#[derive(Debug)]
+pub struct Prepared {
+    config: Config,
+    home: Home,
+}
+
+/// Reads the configuration, and points `TMPDIR` into the work folder, where what is left behind is swept.
+///
+/// # Errors
+/// The exit code; what is wrong was told.
+///
+/// # Safety
+/// No other thread runs yet.
+pub unsafe fn prepare(arguments: RunArgs) -> Result<Prepared, ExitCode> {
+    let home = Home::locate().map_err(|error| exit::with(exit::NOT_READY, &error))?;
     let path = arguments.config.unwrap_or_else(|| home.root().join("worker.toml"));
-    let config = match Config::load(&path, home.root()) {
-        Ok(config) => config,
-        Err(error) => return exit::with(exit::CONFIGURATION, &error),
-    };
+    let config = Config::load(&path, home.root()).map_err(|error| exit::with(exit::CONFIGURATION, &error))?;
+    let temporary = Workspace::temporary_folder(&config.work_folder)
+        .map_err(|error| exit::with(exit::NOT_READY, &format_args!("cannot use the work folder: {error}")))?;
+    // SAFETY: the caller says that no other thread runs, so none reads the environment meanwhile.
+    unsafe { std::env::set_var("TMPDIR", temporary) };
+    Ok(Prepared { config, home })
+}
+
+/// Runs the command.
+pub async fn run(prepared: Prepared) -> ExitCode {
+    let Prepared { config, home } = prepared;
     match Box::pin(work(&config, home)).await {
         Ok(()) => ExitCode::from(exit::DONE),
         Err(error) => exit::with(exit::NOT_READY, &format_args!("{error:#}")),
@@ -57,7 +76,21 @@ async fn work(config: &Config, home: Home) -> Result<()> {
         made = Box::pin(make_ready(config, home)) => made?,
         () = signals.next() => return Ok(()),
     };
+    let watching = AbortOnDropHandle::new(tokio::spawn(disk::watch(config.work_folder.clone())));
+    let uploader = worker.uploader();
+    let serving = match config.metrics_listen {
+        Some(address) => {
+            let listener = TcpListener::bind(address).await;
+            let listener = listener.with_context(|| format!("cannot serve metrics on {address}"))?;
+            tracing::info!(%address, "metrics are served under /metrics");
+            let (metrics, inference) = (worker.metrics(), inference.clone());
+            let page = move || metrics.render(&inference, &uploader);
+            Some(AbortOnDropHandle::new(tokio::spawn(metrics::serve(listener, page))))
+        }
+        None => None,
+    };
     worker.run(signals).await;
+    drop((watching, serving));
     inference.stop().await;
     tracing::info!("stopped");
     Ok(())

@@ -13,6 +13,7 @@ pub type AttemptKey = (usize, JobId, Attempt);
 /// All slots of this worker, over all environments.
 #[derive(Debug)]
 pub struct Slots {
+    count: u32,
     permits: Arc<Semaphore>,
     running: BTreeMap<AttemptKey, CancellationToken>,
 }
@@ -28,7 +29,12 @@ pub struct SlotPermit {
 impl Slots {
     /// So many slots, all open.
     pub fn new(count: u32) -> Self {
-        Self { permits: Arc::new(Semaphore::new(count as usize)), running: BTreeMap::new() }
+        Self { count, permits: Arc::new(Semaphore::new(count as usize)), running: BTreeMap::new() }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.count
     }
 
     /// Takes a slot; none when all are taken.

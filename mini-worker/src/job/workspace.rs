@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::error::FileError;
 
-/// The only folder below the work folder that is ever emptied.
+/// The folders below the work folder that are emptied at start, and the only ones: of jobs, and for what programs and
+/// libraries put into `TMPDIR`.
 const JOBS: &str = "jobs";
+const TEMPORARY: &str = "tmp";
 
 /// The work folder of this process.
 #[derive(Debug)]
@@ -53,12 +55,22 @@ impl Workspace {
             Err(TryLockError::WouldBlock) => return Err(WorkspaceError::InUse { path: folder.into() }),
             Err(TryLockError::Error(source)) => return Err(unusable(source)),
         }
-        match std::fs::remove_dir_all(&jobs) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unusable(error)),
-            _ => {}
+        for swept in [&jobs, &folder.join(TEMPORARY)] {
+            match std::fs::remove_dir_all(swept) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unusable(error)),
+                _ => {}
+            }
+            std::fs::create_dir(swept).map_err(unusable)?;
         }
-        std::fs::create_dir(&jobs).map_err(unusable)?;
         Ok(Self { jobs, _lock: lock })
+    }
+
+    /// What `TMPDIR` is to be for a process with this work folder. It exists once the folder is open.
+    ///
+    /// # Errors
+    /// When the current directory cannot be read.
+    pub fn temporary_folder(folder: &Path) -> io::Result<PathBuf> {
+        std::path::absolute(folder.join(TEMPORARY))
     }
 
     /// A fresh folder for one attempt.
@@ -107,9 +119,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("jobs/dev-job_1-1")).unwrap();
         std::fs::write(folder.path().join("holiday.jpg"), "x").unwrap();
+        std::fs::create_dir_all(folder.path().join("tmp/compiled-model")).unwrap();
         let workspace = Workspace::open(folder.path()).unwrap();
         assert!(!folder.path().join("jobs/dev-job_1-1").exists());
         assert!(folder.path().join("holiday.jpg").exists());
+        assert!(folder.path().join("tmp").exists() && !folder.path().join("tmp/compiled-model").exists());
 
         let job = workspace.job_folder("dev-job_1-2").unwrap();
         std::fs::write(job.file("source"), "x").unwrap();

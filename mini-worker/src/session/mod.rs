@@ -29,7 +29,9 @@ pub use running::ProgressUpdate;
 
 use crate::config::{Config, Environment};
 use crate::job::Tools;
+use crate::job::upload::Uploader;
 use crate::job::workspace::Workspace;
+use crate::metrics::{Ended, Metrics};
 use crate::random;
 use crate::shutdown::Signals;
 use crate::slots::{AttemptKey, Slots};
@@ -71,6 +73,7 @@ struct Member {
 pub struct Worker {
     members: Vec<Member>,
     slots: Slots,
+    metrics: Metrics,
     shop: Shop,
     events: mpsc::Receiver<Event>,
     sender: mpsc::Sender<Event>,
@@ -110,6 +113,7 @@ impl Worker {
         Ok(Self {
             members,
             slots: Slots::new(config.slots),
+            metrics: Metrics::default(),
             shop: Shop { tools, workspace: Arc::new(workspace) },
             events,
             sender,
@@ -117,6 +121,16 @@ impl Worker {
             signals_seen: 0,
             idle_since: None,
         })
+    }
+
+    /// The uploads of all its jobs.
+    pub fn uploader(&self) -> Uploader {
+        self.shop.tools.uploader.clone()
+    }
+
+    /// What it is at.
+    pub fn metrics(&self) -> Metrics {
+        self.metrics.clone()
     }
 
     /// Works until signals end it: the first one drains, the second one hands jobs back, a third one ends at once.
@@ -173,6 +187,12 @@ impl Worker {
                 self.slots.ended(&key);
                 let (environment, job_id, attempt) = key;
                 let Some(member) = self.members.get_mut(environment) else { return };
+                let ended = match &end {
+                    JobEnd::Completed { outcome, .. } => Ended::Completed(outcome),
+                    JobEnd::Failed(failure) => Ended::Failed(failure.code),
+                    JobEnd::Stopped => Ended::Stopped,
+                };
+                self.metrics.count_end(member.environment.name.as_str(), ended);
                 member.session.handle(now, Input::Ended { job_id, attempt, end });
             }
         }
@@ -220,6 +240,11 @@ impl Worker {
             member.session.handle(now, Input::Backlog(backlog));
             member.session.handle(now, Input::SlotsElsewhere(elsewhere));
         }
+        let environments = self.members.iter().map(|member| {
+            let session = &member.session;
+            (member.environment.name.as_str(), session.is_connected(), session.phases())
+        });
+        self.metrics.set_running(self.slots.count(), environments);
     }
 
     async fn do_effects(&mut self) {

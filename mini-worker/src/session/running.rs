@@ -54,6 +54,11 @@ impl Running {
         self.unsent = true;
     }
 
+    /// What is being done.
+    pub fn phase(&self) -> Phase {
+        self.latest.map_or(Phase::Downloading, |(phase, _)| phase)
+    }
+
     /// A new connection: messages of the old one may be lost, so everything is announced again. A segment that the
     /// scheduler knows changes nothing there.
     pub fn start_over(&mut self) {

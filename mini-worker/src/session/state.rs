@@ -14,9 +14,9 @@ use std::collections::{BTreeMap, VecDeque};
 use shared_protocol::limits::{LINK_SILENCE_TIMEOUT, PING_INTERVAL};
 use shared_protocol::{
     Accept, Assign, Attempt, Cancel, Cancelled, Complete, DecodeError, DurationMs, Failed, FailureCode,
-    Hello, HlsSegment, Item, JobFailure, JobId, JobOutcome, LinkReport, MessageId, PROTOCOL_VERSION, Ping,
-    ProtocolError, Ready, Reject, RejectReason, RunningAttempt, SamplerSpeed, SchedulerMessage, TimestampMs,
-    Welcome, WorkerMessage,
+    Hello, HlsSegment, Item, JobFailure, JobId, JobOutcome, LinkReport, MessageId, PROTOCOL_VERSION, Phase,
+    Ping, ProtocolError, Ready, Reject, RejectReason, RunningAttempt, SamplerSpeed, SchedulerMessage,
+    TimestampMs, Welcome, WorkerMessage,
 };
 
 use super::backoff::Backoff;
@@ -241,6 +241,15 @@ impl Session {
         self.running
             .keys()
             .map(|(job_id, attempt)| RunningAttempt { job_id: job_id.clone(), attempt: *attempt })
+    }
+
+    /// How many attempts are in which phase.
+    pub fn phases(&self) -> BTreeMap<Phase, u64> {
+        let mut phases = BTreeMap::new();
+        for running in self.running.values() {
+            *phases.entry(running.phase()).or_default() += 1;
+        }
+        phases
     }
 
     /// Whether the scheduler has greeted this worker on the present connection.

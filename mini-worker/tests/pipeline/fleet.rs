@@ -11,8 +11,9 @@ use crate::results::talk;
 use crate::studio::Studio;
 
 /// A running `mini-worker run`; killed when dropped. Its log is shown when the test fails.
-struct Worker {
-    child: Child,
+pub struct Worker {
+    /// Its process.
+    pub child: Child,
     log: PathBuf,
 }
 
@@ -26,8 +27,13 @@ impl Drop for Worker {
 
 impl Worker {
     fn start(studio: &Studio, edge: &PlayedEdge) -> Self {
+        Self::start_with(studio, edge, "work_folder = \"work\"")
+    }
+
+    /// With one slot and these lines of configuration.
+    pub fn start_with(studio: &Studio, edge: &PlayedEdge, settings: &str) -> Self {
         let config = format!(
-            "worker_id = \"mini-1\"\nslots = 1\nstate_folder = \"state\"\nwork_folder = \"work\"\n\
+            "worker_id = \"mini-1\"\nslots = 1\nstate_folder = \"state\"\n{settings}\n\
              [[environment]]\nname = \"test\"\nurl = \"http://{}\"\n",
             edge.address
         );
@@ -55,11 +61,13 @@ impl Worker {
     }
 }
 
-fn recording(studio: &Studio, seconds: u32) -> Vec<u8> {
+/// A recording of speech-like sound as WAV.
+pub fn recording(studio: &Studio, seconds: u32) -> Vec<u8> {
     std::fs::read(studio.make("talk.wav", &talk(seconds))).unwrap()
 }
 
-fn is_end(message: &WorkerMessage) -> bool {
+/// Whether it ends an attempt.
+pub fn is_end(message: &WorkerMessage) -> bool {
     message.message_id().is_some()
 }
 

@@ -6,6 +6,7 @@
 
 mod bad_recordings;
 mod fleet;
+mod lifecycle;
 mod played_edge;
 mod results;
 mod studio;

@@ -30,6 +30,6 @@ pub use raw_http::raw_request;
 pub use scripted_worker::{Closed, ScriptedWorker};
 pub use uplink::{Uplink, UplinkConditions};
 pub use waiting::{PATIENCE, until};
-pub use worker_process::{WorkerProcess, WorkerSetup};
+pub use worker_process::{Holdings, WorkerProcess, WorkerSetup};
 pub use workerd::{Edge, EdgeOptions};
 pub use workerd_config::WorkerdConfig;

@@ -115,6 +115,19 @@ impl WorkerSetup {
     }
 }
 
+/// What a worker holds at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holdings {
+    /// Resident memory.
+    pub memory_bytes: u64,
+    /// Open descriptors.
+    pub descriptors: u64,
+    /// Threads.
+    pub threads: u64,
+    /// Programs that it has started and that run.
+    pub children: u64,
+}
+
 /// A running `mini-worker run`. It ends with this value.
 #[derive(Debug)]
 pub struct WorkerProcess {
@@ -210,6 +223,32 @@ impl WorkerProcess {
     /// What it printed so far.
     pub fn log(&self) -> String {
         std::fs::read_to_string(log_path(self.folder.path())).unwrap_or_default()
+    }
+
+    /// Time stamp and text of the log lines that hold these words, in their order.
+    pub fn log_lines(&self, words: &str) -> Vec<String> {
+        self.log().lines().filter(|line| line.contains(words)).map(str::to_owned).collect()
+    }
+
+    /// What it holds now: resident bytes, descriptors, threads, running programs. Linux only.
+    pub fn holdings(&self) -> Option<Holdings> {
+        let process = format!("/proc/{}", self.process.id());
+        let status = std::fs::read_to_string(format!("{process}/status")).ok()?;
+        let number = |name: &str| -> Option<u64> {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next()?.parse().ok()
+        };
+        let tasks = std::fs::read_dir(format!("{process}/task")).ok()?.flatten();
+        let children = tasks
+            .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
+            .map(|ids| ids.split_whitespace().count() as u64)
+            .sum();
+        Some(Holdings {
+            memory_bytes: number("VmRSS:")? * 1024,
+            descriptors: std::fs::read_dir(format!("{process}/fd")).ok()?.count() as u64,
+            threads: number("Threads:")?,
+            children,
+        })
     }
 
     /// The most memory that it ever had resident, in bytes. Linux only.

@@ -2,10 +2,15 @@
 //!
 //! A bench prints a table and, as the very last line, `NAME: figure (goal ...) met` or `missed`.
 
+mod burst;
 mod first_audio;
+mod head_of_line;
+mod overlap;
 mod quality;
 mod report;
+mod soak;
 mod speed;
+mod stall;
 
 use report::{Options, Report};
 use std::{path::PathBuf, process::ExitCode};
@@ -17,7 +22,7 @@ struct Bench {
     run: fn(&Options) -> Report,
 }
 
-const BENCHES: [Bench; 3] = [
+const BENCHES: &[Bench] = &[
     Bench {
         name: "first-audio",
         about: "from the end of the upload to the first decoded audio and to the end, through the whole system",
@@ -33,24 +38,45 @@ const BENCHES: [Bench; 3] = [
         about: "how recordings of real speech in noise sound before and after restoring",
         run: quality::run,
     },
+    Bench {
+        name: "burst",
+        about: "six uploads at once through an emulated line: one slot against six, and what is possible",
+        run: burst::run,
+    },
+    Bench {
+        name: "head-of-line",
+        about: "a short recording behind a long one, by windows and by whole recordings; six long ones at once",
+        run: head_of_line::run,
+    },
+    Bench {
+        name: "stall",
+        about: "what unanswered requests cost, and a completion that is lost with its socket",
+        run: stall::run,
+    },
+    Bench {
+        name: "soak",
+        about: "many jobs: memory, descriptors, threads, programs and disk before, at the peak and after",
+        run: soak::run,
+    },
 ];
 
-const USAGE: &str = "usage: bench NAME [--quick] [--json FILE] | --list";
+const USAGE: &str = "usage: bench NAME [--quick | --full] [--json FILE] | --list";
 
 fn main() -> ExitCode {
     let mut name = None;
-    let mut options = Options { quick: false };
+    let mut options = Options { quick: false, full: false };
     let mut json: Option<PathBuf> = None;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--list" => {
-                for bench in &BENCHES {
+                for bench in BENCHES {
                     println!("{:<12} {}", bench.name, bench.about);
                 }
                 return ExitCode::SUCCESS;
             }
             "--quick" => options.quick = true,
+            "--full" => options.full = true,
             "--json" => match arguments.next() {
                 Some(path) => json = Some(path.into()),
                 None => return wrong("--json needs a file"),

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 pub struct Options {
     /// Fewer and shorter runs: shows that it works, not how fast it is.
     pub quick: bool,
+    /// Longer runs than anybody waits for, where a bench has them.
+    pub full: bool,
 }
 
 /// What a bench found.

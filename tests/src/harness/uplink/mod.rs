@@ -80,6 +80,17 @@ impl UplinkConditions {
     }
 }
 
+/// What does not move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stall {
+    /// Everything moves.
+    Nothing,
+    /// WebSockets stand still.
+    Links,
+    /// Everything stands still.
+    Everything,
+}
+
 /// What went through so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UplinkCounts {
@@ -115,8 +126,8 @@ struct Line {
     down: Pace,
     /// Counts the cuts: a connection ends when it changes.
     cuts: watch::Sender<u64>,
-    /// Nothing moves while this is true.
-    stalled: watch::Sender<bool>,
+    /// What moves.
+    stalled: watch::Sender<Stall>,
 }
 
 #[derive(Debug)]
@@ -139,7 +150,7 @@ impl Uplink {
             down: Pace::new(conditions.down.bytes_per_second),
             state: Mutex::new(State { conditions, counts: UplinkCounts::default(), swallowed: None }),
             cuts: watch::Sender::new(0),
-            stalled: watch::Sender::new(false),
+            stalled: watch::Sender::new(Stall::Nothing),
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime of one thread can be had");
@@ -188,8 +199,8 @@ impl Uplink {
         self.line.cuts.send_modify(|cuts| *cuts += 1);
     }
 
-    /// Lets nothing move any more, or everything again. Connections are still taken: nobody is told anything.
-    pub fn stall(&self, stalled: bool) {
+    /// Lets something move no more, or everything again. Connections are still taken: nobody is told anything.
+    pub fn stall(&self, stalled: Stall) {
         self.line.stalled.send_replace(stalled);
     }
 }

@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::{
-    Direction, Line, Pace, UplinkConditions,
+    Direction, Line, Pace, Stall, UplinkConditions,
     http::{Body, Head},
 };
 
@@ -87,47 +87,50 @@ async fn serve(worker: TcpStream, line: &Line) -> io::Result<()> {
         };
         if head.is_upgrade() {
             to_edge.write_all(&head.bytes).await?;
-            let up = pass(line, &line.up, Body::UntilClose, &mut read, Some(to_edge), u64::MAX);
-            let down = pass(line, &line.down, Body::UntilClose, from_edge, Some(&mut write), u64::MAX);
+            let way = |pace| Way { pace, stands_still_from: Stall::Links };
+            let up = pass(line, way(&line.up), Body::UntilClose, &mut read, Some(to_edge), u64::MAX);
+            let down = pass(line, way(&line.down), Body::UntilClose, from_edge, Some(&mut write), u64::MAX);
             tokio::select! {
                 ended = up => ended?,
                 ended = down => ended?,
             }
             return Ok(());
         }
+        let way = |pace| Way { pace, stands_still_from: Stall::Everything };
+        let (up, down) = (way(&line.up), way(&line.down));
         let method = head.word(0).to_owned();
         let body = head.request_body();
         match fate {
             Fate::Passes => {
                 // The first piece of the body follows at once: together they are what the half round trip is counted for.
                 to_edge.write_all(&head.bytes).await?;
-                pass(line, &line.up, body, &mut read, Some(to_edge), u64::MAX).await?;
+                pass(line, up, body, &mut read, Some(to_edge), u64::MAX).await?;
                 let answer = Head::read(from_edge).await?.ok_or(io::ErrorKind::UnexpectedEof)?;
                 let body = answer.answer_body(&method);
                 sleep(overhead + round_trip / 2).await;
                 write.write_all(&answer.bytes).await?;
-                pass(line, &line.down, body, from_edge, Some(&mut write), u64::MAX).await?;
+                pass(line, down, body, from_edge, Some(&mut write), u64::MAX).await?;
                 if body == Body::UntilClose {
                     return Ok(());
                 }
             }
             Fate::Busy => {
-                pass(line, &line.up, body, &mut read, None::<&mut OwnedWriteHalf>, u64::MAX).await?;
+                pass(line, up, body, &mut read, None::<&mut OwnedWriteHalf>, u64::MAX).await?;
                 sleep(round_trip / 2).await;
                 write.write_all(BUSY).await?;
             }
             Fate::Reset => {
                 let half = if let Body::Exactly(length) = body { length / 2 } else { 0 };
-                pass(line, &line.up, body, &mut read, None::<&mut OwnedWriteHalf>, half).await?;
+                pass(line, up, body, &mut read, None::<&mut OwnedWriteHalf>, half).await?;
                 write.as_ref().set_zero_linger()?;
                 return Ok(());
             }
             Fate::Unanswered { carried_out } => {
                 if carried_out {
                     to_edge.write_all(&head.bytes).await?;
-                    pass(line, &line.up, body, &mut read, Some(to_edge), u64::MAX).await?;
+                    pass(line, up, body, &mut read, Some(to_edge), u64::MAX).await?;
                 } else {
-                    pass(line, &line.up, body, &mut read, None::<&mut OwnedWriteHalf>, u64::MAX).await?;
+                    pass(line, up, body, &mut read, None::<&mut OwnedWriteHalf>, u64::MAX).await?;
                 }
                 // Until the worker gives up.
                 while Body::UntilClose.next(&mut read).await?.is_some() {}
@@ -138,10 +141,18 @@ async fn serve(worker: TcpStream, line: &Line) -> io::Result<()> {
     Ok(())
 }
 
+/// One direction for one kind of connection.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    pace: &'a Pace,
+    /// The least stall that stops it.
+    stands_still_from: Stall,
+}
+
 /// Passes a body on, with the bandwidth and the delay of the line; without a receiver it ends here. Stops after `most` bytes.
 async fn pass(
     line: &Line,
-    pace: &Pace,
+    Way { pace, stands_still_from }: Way<'_>,
     mut body: Body,
     from: &mut (impl AsyncBufRead + Unpin),
     to: Option<&mut (impl AsyncWrite + Unpin)>,
@@ -156,7 +167,7 @@ async fn pass(
         while passed < most {
             let Some(bytes) = body.next(from).await? else { break };
             // The line outlives its connections.
-            stalled.wait_for(|stalled| !stalled).await.map_err(io::Error::other)?;
+            stalled.wait_for(|stall| *stall < stands_still_from).await.map_err(io::Error::other)?;
             passed += bytes.len() as u64;
             line.count(upwards, bytes.len());
             let left = pace.leaves_at(bytes.len(), Instant::now());
