@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use super::mutant_list::{MUTANTS, Mutant};
+use super::mutant_list::{self, Mutant};
 
 /// The wrong rule was caught by this check at this seed.
 struct Caught {
@@ -23,8 +23,7 @@ struct Caught {
 /// # Errors
 /// The copy cannot be made or built, or a patch no longer applies.
 pub fn run(only: Option<&str>, jobs: u64) -> Result<bool, String> {
-    let chosen: Vec<&Mutant> = MUTANTS
-        .iter()
+    let chosen: Vec<&Mutant> = mutant_list::all()
         .filter(|m| only.is_none_or(|only| only.split(',').any(|part| m.name.contains(part))))
         .collect();
     let copy = Copy::make()?;
@@ -91,7 +90,7 @@ impl Copy {
         let copy = Self { root };
         for (from, to) in [
             ("shared-protocol/src", "shared-protocol/src"),
-            ("edge/src/scheduler", "edge/src/scheduler"),
+            ("edge/src", "edge/src"),
             ("mini-worker/src/session", "mini-worker/src/session"),
             ("tests/src/sim", "tests/src/sim"),
         ] {
@@ -101,8 +100,9 @@ impl Copy {
         copy.write("Cargo.toml", &workspace(&manifest))?;
         copy.write("Cargo.lock", &read(&project.join("Cargo.lock"))?)?;
         copy.write("shared-protocol/Cargo.toml", &read(&project.join("shared-protocol/Cargo.toml"))?)?;
-        copy.write("edge/Cargo.toml", &package("edge", ""))?;
-        copy.write("edge/src/lib.rs", "pub mod scheduler;\n")?;
+        // Its shell exists for wasm32 only, and nothing native needs it as a library of the system's.
+        let edge = read(&project.join("edge/Cargo.toml"))?;
+        copy.write("edge/Cargo.toml", &edge.replace("[\"cdylib\", \"rlib\"]", "[\"rlib\"]"))?;
         copy.write("mini-worker/Cargo.toml", &package("mini-worker", ""))?;
         copy.write("mini-worker/src/lib.rs", "pub mod session;\n")?;
         let brains = "edge.workspace = true\nmini-worker.workspace = true\n";
@@ -117,7 +117,7 @@ impl Copy {
     fn leave_shells_out(&self) -> Result<(), String> {
         let folder = "mini-worker/src/session";
         let modules = self.read(&format!("{folder}/mod.rs"))?;
-        let pure = ["backoff", "hold_back", "outstanding", "running", "state", "follow_ups"];
+        let pure = ["backoff", "outstanding", "running", "state", "follow_ups"];
         let kept: Vec<&str> = modules
             .lines()
             .filter(|line| {

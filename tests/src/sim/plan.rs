@@ -167,7 +167,7 @@ impl Plan {
         let max_live_jobs = if random.chance(100) { random.between(2, 8) as usize } else { 10_000 };
         let policy = if random.chance(300) { Policy::EarliestStart } else { Policy::EarliestFinish };
         let endpoints = if random.chance(400) {
-            (0..random.skewed(1, 5)).map(|_| endpoint(random, &shape)).collect()
+            (0..random.skewed(1, 8)).map(|_| endpoint(random, &shape)).collect()
         } else {
             Vec::new()
         };

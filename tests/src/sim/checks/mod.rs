@@ -4,6 +4,7 @@
 //! A new check implements [`Check`] and is added to [`Checks::new`].
 
 mod acknowledged;
+mod announced;
 mod breaker;
 mod budgets;
 mod cancels;
@@ -62,6 +63,7 @@ impl Checks {
     pub fn new() -> Self {
         let all: Vec<Box<dyn Check>> = vec![
             Box::<acknowledged::Acknowledged>::default(),
+            Box::<announced::Announced>::default(),
             Box::<breaker::Breaker>::default(),
             Box::<budgets::Budgets>::default(),
             Box::<cancels::Cancels>::default(),

@@ -1,7 +1,7 @@
 //! A sick endpoint delays nobody else and is not pestered: connections are bounded, in all, for each endpoint, and for those
 //! that do not answer; what failed waits, and an endpoint that asks for a pause gets it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use edge::outbox::{
     BACKOFF_MIN, DeliveryOutcome, EndpointId, EventId, MAX_IN_FLIGHT, MAX_IN_FLIGHT_PER_ENDPOINT,
@@ -20,6 +20,8 @@ pub struct WebhookConnections {
     /// Nothing may be sent before.
     held_until: BTreeMap<(usize, EndpointId), TimestampMs>,
     failed_at: BTreeMap<(usize, EndpointId, EventId), TimestampMs>,
+    /// They want no more.
+    gone: BTreeSet<(usize, EndpointId)>,
 }
 
 impl Check for WebhookConnections {
@@ -35,7 +37,11 @@ impl Check for WebhookConnections {
                 self.held_until.retain(|(e, _), _| e != env);
             }
             Fact::EndpointSaved { env, endpoint } => {
-                self.held_until.remove(&(*env, endpoint.id.clone()));
+                let key = (*env, endpoint.id.clone());
+                self.held_until.remove(&key);
+                if endpoint.enabled && endpoint.gone_at.is_none() {
+                    self.gone.remove(&key);
+                }
             }
             // A dead letter that is sent once more begins anew.
             Fact::WebhookSaved { env, before: Some(before), after, .. } if before.dead.is_some() => {
@@ -50,7 +56,8 @@ impl Check for WebhookConnections {
                 let answered = matches!(outcome, DeliveryOutcome::Response { .. });
                 self.answers.insert(endpoint.clone(), answered);
                 match outcome {
-                    DeliveryOutcome::Response { status: 200..=299 | 410, .. } => {}
+                    DeliveryOutcome::Response { status: 410, .. } => drop(self.gone.insert(endpoint)),
+                    DeliveryOutcome::Response { status: 200..=299, .. } => {}
                     DeliveryOutcome::Response { retry_after, .. } => {
                         if let Some(pause) = retry_after {
                             self.held_until.insert(endpoint, moment.now + *pause);
@@ -76,6 +83,9 @@ impl WebhookConnections {
     fn sent(&mut self, moment: Moment, number: u64, request: &crate::sim::backend::Request) -> Verdict {
         let endpoint = (request.env, request.endpoint.clone());
         let key = (request.env, request.endpoint.clone(), request.event.clone());
+        if self.gone.contains(&endpoint) {
+            return Err(format!("{} wants no more and is told more", request.endpoint));
+        }
         if self.held_until.get(&endpoint).is_some_and(|until| moment.now < *until) {
             return Err(format!("{} asked for a pause and is not given it", request.endpoint));
         }
@@ -97,7 +107,7 @@ impl WebhookConnections {
         if to_it > most_to_it.max(MAX_IN_FLIGHT_PER_ENDPOINT) || (to_it > most_to_it && most_to_it == 1) {
             return Err(format!("{to_it} webhooks are under way to {}", request.endpoint));
         }
-        if unproven(&request.endpoint) && to_unproven > MAX_IN_FLIGHT_UNRESPONSIVE + 1 {
+        if unproven(&request.endpoint) && to_unproven > MAX_IN_FLIGHT_UNRESPONSIVE {
             return Err(format!("{to_unproven} webhooks are under way to endpoints that may not answer"));
         }
         Ok(())
