@@ -117,7 +117,7 @@ impl Copy {
     fn leave_shells_out(&self) -> Result<(), String> {
         let folder = "mini-worker/src/session";
         let modules = self.read(&format!("{folder}/mod.rs"))?;
-        let pure = ["backoff", "outstanding", "running", "state", "follow_ups"];
+        let pure = ["backoff", "follow_ups", "hold_back", "outstanding", "running", "state"];
         let kept: Vec<&str> = modules
             .lines()
             .filter(|line| {
