@@ -8,7 +8,10 @@
 //! ```toml
 //! url = "https://minifleet.example.com"
 //! api_key = "…"
+//! admin_key = "…"   # of an operator
 //! ```
+//!
+//! An operator's key is found the same way by [`find_admin`]: `MINIFLEET_ADMIN_KEY`, else `admin_key` of the profile.
 
 use std::path::{Path, PathBuf};
 
@@ -19,6 +22,8 @@ use url::Url;
 pub const URL_VARIABLE: &str = "MINIFLEET_URL";
 /// Environment variable with the key.
 pub const KEY_VARIABLE: &str = "MINIFLEET_API_KEY";
+/// Environment variable with an operator's key.
+pub const ADMIN_KEY_VARIABLE: &str = "MINIFLEET_ADMIN_KEY";
 /// The profile inside a project's folder.
 pub const PROJECT_PROFILE: &str = ".minifleet/client.toml";
 /// The profile inside the folder of the user's configuration.
@@ -29,11 +34,11 @@ pub const USER_PROFILE: &str = "minifleet/client.toml";
 pub struct Profile {
     /// Address of the edge: http or https, with a trailing slash.
     pub url: Url,
-    /// Key of a client.
+    /// Key of a client, or of an operator.
     pub api_key: ApiKey,
 }
 
-/// A client's key. `Debug` does not show it.
+/// A key. `Debug` does not show it.
 #[derive(Clone)]
 pub struct ApiKey(String);
 
@@ -69,16 +74,17 @@ pub enum ConfigError {
     )]
     NothingConfigured,
     /// An address without a key.
-    #[error("no key for {url}: set {KEY_VARIABLE}{hint}")]
+    #[error("no key for {url}: set {hint}")]
     NoKey {
         /// The address.
         url: Url,
-        /// Why the profile's key was not taken, if there is a profile.
+        /// The environment variable that would give it, and why the profile's key was not taken, if there is a profile.
         hint: String,
     },
     /// The key has characters that no key has.
     #[error(
-        "the key is empty or has characters that no key has: check {KEY_VARIABLE} or api_key in the profile"
+        "the key is empty or has characters that no key has: check {KEY_VARIABLE} or api_key in the profile (for operators: \
+         {ADMIN_KEY_VARIABLE} or admin_key)"
     )]
     InvalidKey,
     /// The address cannot be read.
@@ -110,6 +116,8 @@ pub struct Sources {
     pub environment_url: Option<String>,
     /// `MINIFLEET_API_KEY`.
     pub environment_key: Option<String>,
+    /// `MINIFLEET_ADMIN_KEY`.
+    pub environment_admin_key: Option<String>,
     /// Where the search for a project's profile starts.
     pub working_folder: Option<PathBuf>,
     /// `~/.config` or `$XDG_CONFIG_HOME`.
@@ -127,15 +135,26 @@ impl Sources {
             url,
             environment_url: set(URL_VARIABLE),
             environment_key: set(KEY_VARIABLE),
+            environment_admin_key: set(ADMIN_KEY_VARIABLE),
             working_folder: std::env::current_dir().ok(),
             user_config_folder,
         }
     }
 
-    /// The address and key that these sources give.
+    /// The address and a client's key that these sources give.
     pub fn resolve(self) -> Result<Profile, ConfigError> {
-        let chosen_url = self.url.or(self.environment_url).map(|text| parse_url(&text)).transpose()?;
-        let environment_key = self.environment_key.map(|key| ApiKey::new(&key)).transpose()?;
+        self.resolve_for(&CLIENT)
+    }
+
+    /// The address and an operator's key that these sources give.
+    pub fn resolve_admin(self) -> Result<Profile, ConfigError> {
+        self.resolve_for(&OPERATOR)
+    }
+
+    fn resolve_for(self, role: &Role) -> Result<Profile, ConfigError> {
+        let chosen_url = self.url.clone().or(self.environment_url.clone());
+        let chosen_url = chosen_url.map(|text| parse_url(&text)).transpose()?;
+        let environment_key = (role.of_environment)(&self).map(|key| ApiKey::new(&key)).transpose()?;
         if let (Some(url), Some(api_key)) = (&chosen_url, &environment_key) {
             return Ok(Profile { url: url.clone(), api_key: api_key.clone() });
         }
@@ -149,23 +168,59 @@ impl Sources {
         };
         let api_key = match (environment_key, stored, path) {
             (Some(key), _, _) => key,
-            (None, Some(stored), _) if stored.url.origin() == url.origin() => match stored.api_key {
+            (None, Some(stored), _) if stored.url.origin() == url.origin() => match (role.of_profile)(stored)
+            {
                 Some(key) => key,
                 None => {
-                    return Err(ConfigError::NoKey { url, hint: ", or api_key in the profile".to_owned() });
+                    let hint = format!("{}, or {} in the profile", role.variable, role.name_in_profile);
+                    return Err(ConfigError::NoKey { url, hint });
                 }
             },
             (None, Some(stored), Some(path)) => {
-                let hint = format!(" (the profile {} holds a key for {} only)", path.display(), stored.url);
+                let hint = format!(
+                    "{} (the profile {} holds a key for {} only)",
+                    role.variable,
+                    path.display(),
+                    stored.url
+                );
                 return Err(ConfigError::NoKey { url, hint });
             }
-            (None, _, _) => return Err(ConfigError::NoKey { url, hint: String::new() }),
+            (None, _, _) => {
+                return Err(ConfigError::NoKey { url, hint: role.variable.to_owned() });
+            }
         };
         Ok(Profile { url, api_key })
     }
 }
 
-/// The address and key for this process; `url` is what a flag said, if anything.
+/// The address and an operator's key for this process; `url` is what a flag said, if anything.
+pub fn find_admin(url: Option<String>) -> Result<Profile, ConfigError> {
+    Sources::of_process(url).resolve_admin()
+}
+
+/// Where the key of a role comes from.
+struct Role {
+    variable: &'static str,
+    name_in_profile: &'static str,
+    of_environment: fn(&Sources) -> Option<String>,
+    of_profile: fn(StoredProfile) -> Option<ApiKey>,
+}
+
+const CLIENT: Role = Role {
+    variable: KEY_VARIABLE,
+    name_in_profile: "api_key",
+    of_environment: |sources| sources.environment_key.clone(),
+    of_profile: |profile| profile.api_key,
+};
+
+const OPERATOR: Role = Role {
+    variable: ADMIN_KEY_VARIABLE,
+    name_in_profile: "admin_key",
+    of_environment: |sources| sources.environment_admin_key.clone(),
+    of_profile: |profile| profile.admin_key,
+};
+
+/// The address and a client's key for this process; `url` is what a flag said, if anything.
 pub fn find(url: Option<String>) -> Result<Profile, ConfigError> {
     Sources::of_process(url).resolve()
 }
@@ -173,12 +228,14 @@ pub fn find(url: Option<String>) -> Result<Profile, ConfigError> {
 struct StoredProfile {
     url: Url,
     api_key: Option<ApiKey>,
+    admin_key: Option<ApiKey>,
 }
 
 #[derive(Deserialize)]
 struct ProfileFile {
     url: String,
     api_key: Option<String>,
+    admin_key: Option<String>,
 }
 
 /// Looks into the working folder and every folder above it, like git does, then into the user's configuration.
@@ -197,9 +254,10 @@ fn read_profile(path: &Path) -> Result<StoredProfile, ConfigError> {
     let text = std::fs::read_to_string(path).map_err(|error| unusable(error.to_string()))?;
     let file: ProfileFile = toml::from_str(&text).map_err(|error| unusable(error.message().to_owned()))?;
     let url = parse_url(&file.url).map_err(|error| unusable(error.to_string()))?;
-    let api_key =
-        file.api_key.map(|key| ApiKey::new(&key)).transpose().map_err(|error| unusable(error.to_string()))?;
-    Ok(StoredProfile { url, api_key })
+    let key = |text: Option<String>| {
+        text.map(|key| ApiKey::new(&key)).transpose().map_err(|error| unusable(error.to_string()))
+    };
+    Ok(StoredProfile { url, api_key: key(file.api_key)?, admin_key: key(file.admin_key)? })
 }
 
 /// Accepts http and https; a path, query or fragment has no place in the address of an edge.
@@ -257,6 +315,21 @@ mod tests {
             error.to_string().contains(KEY_VARIABLE) && error.to_string().contains("good.example"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_clients_key_is_never_taken_for_an_operators() {
+        let home = tempfile::tempdir().expect("folder");
+        write(home.path(), USER_PROFILE, "url = \"https://a.example\"\napi_key = \"c\"\nadmin_key = \"o\"\n");
+        let sources = Sources { user_config_folder: Some(home.path().to_owned()), ..Sources::default() };
+        assert_eq!(sources.clone().resolve().expect("a client's").api_key.expose(), "c");
+        assert_eq!(sources.clone().resolve_admin().expect("an operator's").api_key.expose(), "o");
+        write(home.path(), USER_PROFILE, "url = \"https://a.example\"\napi_key = \"c\"\n");
+        let environment = Sources { environment_key: Some("e".into()), ..sources.clone() };
+        let error = environment.resolve_admin().expect_err("only clients' keys").to_string();
+        assert!(error.contains(ADMIN_KEY_VARIABLE) && error.contains("admin_key"), "{error}");
+        let environment = Sources { environment_admin_key: Some("e".into()), ..sources };
+        assert_eq!(environment.resolve_admin().expect("from the environment").api_key.expose(), "e");
     }
 
     #[test]

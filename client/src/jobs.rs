@@ -32,6 +32,15 @@ pub struct NewJob {
     /// Texts of the caller's own, given back with the job.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
+    /// Not to be started before; at most 30 days ahead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_after: Option<TimestampMs>,
+    /// Labels that its worker has to have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Length of the recording in seconds, when it is known; otherwise the service guesses it from the size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_seconds: Option<u32>,
     /// Makes creating the job repeatable: the same key gives the same job. Up to 128 visible ASCII characters.
     #[serde(skip)]
     pub idempotency_key: String,
@@ -46,6 +55,9 @@ impl NewJob {
             outputs: Vec::new(),
             priority: None,
             metadata: BTreeMap::new(),
+            start_after: None,
+            labels: Vec::new(),
+            expected_seconds: None,
             idempotency_key: uuid::Uuid::now_v7().to_string(),
         }
     }
@@ -102,6 +114,12 @@ pub struct Job {
     pub timings: Vec<Timing>,
     /// Seconds of the model's work per second of audio.
     pub real_time_factor: Option<f64>,
+    /// Not to be started before, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_after: Option<TimestampMs>,
+    /// Labels that its worker has to have.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
     /// Whatever a newer service says beyond this.
     #[serde(flatten)]
     pub other: serde_json::Map<String, serde_json::Value>,

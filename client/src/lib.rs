@@ -1,7 +1,8 @@
 //! Client library of the minifleet HTTP API (`docs/api.md`).
 //!
 //! A [`Client`] is made from an address and a key ([`config::Profile`]) and is cheap to clone. Its methods are grouped by
-//! what they are about: [`uploads`] of a [`source`], [`jobs`], [`watch`], [`files`], [`playback`], [`fleet`].
+//! what they are about: [`uploads`] of a [`source`], [`jobs`], [`watch`], [`files`], [`playback`], [`fleet`]. Operators have an
+//! [`admin::Admin`] instead.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), minifleet_client::Error> {
@@ -21,6 +22,7 @@
 //! Every call can be repeated without doing its work twice (jobs carry an idempotency key, uploads are write-once), so
 //! the library repeats them by itself when the service is busy or a connection breaks.
 
+pub mod admin;
 pub mod config;
 pub mod errors;
 pub mod files;

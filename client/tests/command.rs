@@ -105,6 +105,21 @@ async fn a_recording_goes_up_and_its_results_come_down() {
 }
 
 #[tokio::test]
+async fn a_job_can_wait_for_its_time_and_ask_for_a_worker() {
+    let scene = Scene::with(Api::default()).await;
+    scene.recording("talk.mp3");
+    let wishes = ["--start-in", "10", "--label", "studio", "--expected-seconds", "61"];
+    let output = scene.run(&[&["restore", "talk.mp3"], &wishes[..]].concat()).await;
+    assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+    let new_job = scene.server.requests_for("POST", "/v1/jobs")[0].json();
+    assert_eq!((&new_job["labels"], &new_job["expectedSeconds"]), (&json!(["studio"]), &json!(61)));
+    let now =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_millis();
+    let start = u128::from(new_job["startAfter"].as_u64().expect("a time"));
+    assert!((now + 300_000..=now + 600_000).contains(&start), "{start} is not ten minutes after the start");
+}
+
+#[tokio::test]
 async fn programs_get_one_document_and_progress_line_by_line() {
     let scene = Scene::with(Api::default()).await;
     scene.recording("talk.mp3");

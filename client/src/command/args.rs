@@ -6,6 +6,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use minifleet_client::jobs::JobFilter;
 use shared_protocol::{JobId, OutputKind, Priority, Sampler};
 
+use super::admin::args::AdminCommand;
 use super::exit;
 
 /// Restore recordings of speech on a fleet of workers.
@@ -67,6 +68,11 @@ pub enum Command {
     Files(FilesArgs),
     /// Print a link for listening to a job
     Listen(ListenArgs),
+    /// Operate the service: queue, workers, jobs of all tenants [key: $MINIFLEET_ADMIN_KEY, else the profile's admin_key]
+    Admin {
+        #[command(subcommand)]
+        command: AdminCommand,
+    },
 }
 
 #[derive(Debug, ClapArgs)]
@@ -92,6 +98,15 @@ pub struct RestoreArgs {
     /// A text of your own that stays with the job; may be repeated
     #[arg(long, value_parser = key_and_value, value_name = "KEY=VALUE")]
     pub metadata: Vec<(String, String)>,
+    /// Not to be started before so many minutes from now
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=43_200), value_name = "MINUTES")]
+    pub start_in: Option<u64>,
+    /// A label that the worker has to have; may be repeated
+    #[arg(long = "label", value_name = "LABEL")]
+    pub labels: Vec<String>,
+    /// Length of each recording in seconds, as far as you know it; otherwise it is guessed from the size
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=86_400), value_name = "SECONDS")]
+    pub expected_seconds: Option<u32>,
     /// Leave the results on the service
     #[arg(long)]
     pub no_download: bool,

@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
+use minifleet_client::config::Profile;
 use minifleet_client::{Client, config};
 use serde::Serialize;
 
@@ -19,7 +20,13 @@ pub struct Context {
 
 impl Context {
     pub fn new(args: GlobalArgs) -> Result<Self, Failure> {
-        let client = Client::new(&config::find(args.url)?)?;
+        let profile = config::find(args.url.clone())?;
+        Self::of(&profile, args)
+    }
+
+    /// The surroundings of a command that has found its key itself.
+    pub fn of(profile: &Profile, args: GlobalArgs) -> Result<Self, Failure> {
+        let client = Client::new(profile)?;
         let progress = match args.progress {
             ProgressMode::Auto if args.quiet => ProgressMode::None,
             ProgressMode::Auto if std::io::stderr().is_terminal() => ProgressMode::Bars,

@@ -1,5 +1,6 @@
 //! The command's parts. HTTP is the library's business; here are arguments, progress, reports and exit codes.
 
+mod admin;
 mod args;
 mod cancel;
 mod context;
@@ -67,5 +68,6 @@ async fn execute(args: Args) -> Result<Exit, Failure> {
         Command::Cancel(cancel) => cancel::run(&Context::new(global)?, &cancel.job_ids).await,
         Command::Files(files) => files::run(&Context::new(global)?, &files).await,
         Command::Listen(listen) => listen::run(&Context::new(global)?, &listen).await,
+        Command::Admin { command } => admin::run(global, command).await,
     }
 }

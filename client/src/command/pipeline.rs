@@ -20,7 +20,7 @@ use super::listen;
 use super::patience::patiently;
 use super::progress::{Event, Reporter, Track};
 use super::report::{Outcome, RestoreResult, Transfer, WrittenFile};
-use super::{waiting, withdraw};
+use super::{text, waiting, withdraw};
 
 /// After Ctrl-C a request that makes a job may finish for so long, since it is not known yet whether there is a job.
 const CREATION_GRACE: Duration = Duration::from_secs(5);
@@ -121,6 +121,9 @@ impl Pipeline<'_> {
             outputs,
             priority: self.args.priority,
             metadata: self.args.metadata.iter().cloned().collect(),
+            start_after: self.args.start_in.map(text::minutes_from_now),
+            labels: self.args.labels.clone(),
+            expected_seconds: self.args.expected_seconds,
             ..NewJob::of_upload(&stored.upload_id)
         };
         let job = self.create_job(&new_job, track).await?;

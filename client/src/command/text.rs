@@ -54,6 +54,23 @@ pub fn until(then: TimestampMs) -> String {
     }
 }
 
+/// How long it is until then, by this machine's clock: "12 min".
+pub fn from_now(then: TimestampMs) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    match Duration::from_millis(then.0).saturating_sub(now).as_secs() {
+        seconds @ 0..=89 => format!("{seconds} s"),
+        seconds @ 90..=5399 => format!("{} min", seconds.div_ceil(60)),
+        seconds @ 5400..=172_799 => format!("{} h", (seconds + 1800) / 3600),
+        seconds => format!("{} days", (seconds + 43_200) / 86_400),
+    }
+}
+
+/// The moment so many minutes from now, by this machine's clock.
+pub fn minutes_from_now(minutes: u64) -> TimestampMs {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    TimestampMs(u64::try_from(now.as_millis()).unwrap_or(u64::MAX).saturating_add(minutes * 60_000))
+}
+
 /// Real-time factor with its inverse, which people find easier.
 pub fn real_time_factor(factor: f64) -> String {
     match factor > 0.0 {

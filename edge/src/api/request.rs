@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use shared_protocol::{DurationMs, OutputKind, Priority, Sampler, UploadId, limits::MAX_BODY_BYTES};
+use shared_protocol::{
+    DurationMs, OutputKind, Priority, Sampler, TimestampMs, UploadId, limits::MAX_BODY_BYTES,
+};
 
 use super::key::sha256_from_hex;
 use super::ticket::{PLAYBACK_DEFAULT_LIFETIME, PLAYBACK_MAX_LIFETIME};
@@ -21,6 +23,20 @@ const MAX_METADATA_ENTRIES: usize = 16;
 /// Characters of a key, and of a value, of a job's metadata. 16 entries stay far below a row's bound of 2 MB.
 const MAX_METADATA_KEY_LENGTH: usize = 64;
 const MAX_METADATA_VALUE_LENGTH: usize = 512;
+
+/// How far ahead a start may lie. A forgotten unit (seconds, microseconds) is noticed by it, and a job keeps its place among the
+/// live ones all that time.
+pub const MAX_START_AHEAD: DurationMs = DurationMs::from_secs(30 * 24 * 3600);
+
+/// A start before that, 1 January 2020, is one in another unit.
+const MIN_START: TimestampMs = TimestampMs(1_577_836_800_000);
+
+/// Labels that a job may ask for, and characters of one.
+const MAX_LABELS: usize = 8;
+const MAX_LABEL_LENGTH: usize = 64;
+
+/// Seconds of a recording that a client may announce: a day.
+const MAX_EXPECTED_SECONDS: u32 = 24 * 3600;
 
 /// Jobs in one page of a list.
 pub const MAX_PAGE: u32 = 200;
@@ -129,14 +145,47 @@ pub struct CreateJob {
     /// The client's own notes.
     #[serde(default)]
     pub metadata: BTreeMap<String, String>,
+    /// Not to be started before; at once when absent or past.
+    #[serde(default)]
+    pub start_after: Option<TimestampMs>,
+    /// Labels that its worker has to have.
+    #[serde(default)]
+    pub labels: Vec<String>,
+    /// Length of the recording in seconds, as far as the client knows it.
+    #[serde(default)]
+    pub expected_seconds: Option<u32>,
 }
 
 impl CreateJob {
-    /// Checks the values.
+    /// Checks the values. Labels come out each once, in one order: two requests for the same are equal.
     ///
     /// # Errors
     /// [`RequestError::Field`].
-    pub fn checked(self) -> Result<Self, RequestError> {
+    pub fn checked(mut self, now: TimestampMs) -> Result<Self, RequestError> {
+        if let Some(start) = self.start_after {
+            if start < MIN_START {
+                return Err(field("startAfter", "is not a time in milliseconds since 1970"));
+            }
+            if start > now + MAX_START_AHEAD {
+                let days = MAX_START_AHEAD.0 / (24 * 3600 * 1000);
+                return Err(field("startAfter", format!("is more than {days} days ahead")));
+            }
+        }
+        self.labels.sort();
+        self.labels.dedup();
+        if self.labels.len() > MAX_LABELS {
+            return Err(field("labels", format!("has more than {MAX_LABELS} entries")));
+        }
+        if let Some(label) = self.labels.iter().find(|label| !is_label(label)) {
+            let label: String = label.chars().take(MAX_LABEL_LENGTH).collect();
+            return Err(field(
+                "labels",
+                format!("has {label:?}, which is not 1 to {MAX_LABEL_LENGTH} visible characters"),
+            ));
+        }
+        if self.expected_seconds.is_some_and(|seconds| !(1..=MAX_EXPECTED_SECONDS).contains(&seconds)) {
+            return Err(field("expectedSeconds", format!("is not between 1 and {MAX_EXPECTED_SECONDS}")));
+        }
         if self.outputs.as_ref().is_some_and(Vec::is_empty) {
             return Err(field("outputs", "is empty; leave it out for all of them"));
         }
@@ -166,6 +215,11 @@ impl CreateJob {
             Some(asked) => all.into_iter().filter(|kind| asked.contains(kind)).collect(),
         }
     }
+}
+
+fn is_label(label: &str) -> bool {
+    (1..=MAX_LABEL_LENGTH).contains(&label.chars().count())
+        && label.chars().all(|c| !c.is_control() && !c.is_whitespace())
 }
 
 /// Body of `POST /v1/jobs/{jobId}/playback`.
@@ -272,6 +326,8 @@ impl ListJobs {
 mod tests {
     use super::*;
 
+    const NOW: TimestampMs = TimestampMs(1_800_000_000_000);
+
     #[test]
     fn a_name_is_never_a_path() {
         let named = |name: &str| {
@@ -303,8 +359,31 @@ mod tests {
         let error = parse_json::<CreateJob>(br#"{"uploadId":"u","sampler":"best"}"#).unwrap_err();
         assert!(error.to_string().contains("flash"), "{error}");
         let error =
-            parse_json::<CreateJob>(br#"{"uploadId":"u","outputs":[]}"#).unwrap().checked().unwrap_err();
+            parse_json::<CreateJob>(br#"{"uploadId":"u","outputs":[]}"#).unwrap().checked(NOW).unwrap_err();
         assert!(matches!(error, RequestError::Field { field: "outputs", .. }));
+    }
+
+    #[test]
+    fn a_start_in_another_unit_and_absurd_wishes_are_refused_by_name() {
+        let check = |json: &str| parse_json::<CreateJob>(json.as_bytes()).unwrap().checked(NOW);
+        let job = check(
+            r#"{"uploadId":"u","startAfter":1800000005000,"labels":["b","a","b"],"expectedSeconds":60}"#,
+        );
+        let job = job.unwrap();
+        assert_eq!((job.labels, job.expected_seconds), (vec!["a".to_owned(), "b".to_owned()], Some(60)));
+        assert_eq!(job.start_after, Some(TimestampMs(1_800_000_005_000)));
+        assert!(check(r#"{"uploadId":"u","startAfter":1700000000000}"#).is_ok(), "past: at once");
+        for (json, name) in [
+            (r#"{"uploadId":"u","startAfter":1800000000}"#, "startAfter"),
+            (r#"{"uploadId":"u","startAfter":1900000000000}"#, "startAfter"),
+            (r#"{"uploadId":"u","labels":[""]}"#, "labels"),
+            (r#"{"uploadId":"u","labels":["a b"]}"#, "labels"),
+            (r#"{"uploadId":"u","labels":["1","2","3","4","5","6","7","8","9"]}"#, "labels"),
+            (r#"{"uploadId":"u","expectedSeconds":0}"#, "expectedSeconds"),
+        ] {
+            let error = check(json).unwrap_err();
+            assert!(matches!(&error, RequestError::Field { field, .. } if *field == name), "{json}: {error}");
+        }
     }
 
     #[test]

@@ -58,6 +58,15 @@ pub struct JobView {
     pub real_time_factor: Option<f64>,
     /// The client's own notes.
     pub metadata: BTreeMap<String, String>,
+    /// Not to be started before, as its client asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_after: Option<TimestampMs>,
+    /// Labels that its worker has to have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Length of the recording in seconds, as its client announced it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_seconds: Option<u32>,
 }
 
 /// A failure with what to do about it.
@@ -118,6 +127,9 @@ impl JobView {
             timings: outcome.map(|o| o.timings.clone()).unwrap_or_default(),
             real_time_factor: outcome.map(|o| o.real_time_factor),
             metadata: job.request.metadata.clone(),
+            start_after: job.request.not_before,
+            labels: job.request.labels.clone(),
+            expected_seconds: job.request.expected_seconds,
         }
     }
 }

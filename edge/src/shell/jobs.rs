@@ -7,7 +7,7 @@ use worker::{Env, Request, Response};
 use super::body::json_body;
 use super::fault::Fault;
 use super::uploads::stored_upload;
-use super::{auth, call_scheduler, respond};
+use super::{auth, call_scheduler, now, respond};
 use crate::api::ApiError;
 use crate::api::call::{Call, Reply};
 use crate::api::request::{self, CreateJob, ListJobs};
@@ -23,7 +23,7 @@ pub async fn create_job(request: &mut Request, env: &Env) -> Result<Response, Fa
     let client = auth::client(request, env)?;
     let idempotency_key =
         request.headers().get("Idempotency-Key")?.as_deref().map(request::idempotency_key).transpose()?;
-    let create = request::parse_json::<CreateJob>(&json_body(request).await?)?.checked()?;
+    let create = request::parse_json::<CreateJob>(&json_body(request).await?)?.checked(now())?;
     let upload = stored_upload(env, &client.tenant, &create.upload_id).await?;
     let job_id = JobId::new(format!("job_{}", Uuid::now_v7().simple())).map_err(|_| ApiError::Internal)?;
     let request = JobRequest {
@@ -33,9 +33,9 @@ pub async fn create_job(request: &mut Request, env: &Env) -> Result<Response, Fa
         outputs: create.outputs(),
         priority: create.priority,
         metadata: create.metadata,
-        not_before: None,
-        labels: Vec::new(),
-        expected_seconds: None,
+        not_before: create.start_after,
+        labels: create.labels,
+        expected_seconds: create.expected_seconds,
     };
     match call_scheduler::call(
         env,
