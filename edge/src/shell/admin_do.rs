@@ -50,7 +50,7 @@ impl Scheduler {
                 let preview = self.drive.turn(|brain, _| preview(brain, store, &bulk)).await??;
                 reply(200, &preview)
             }
-            AdminCall::Webhooks { actor, call } => self.webhooks(actor, call).await,
+            AdminCall::Webhooks { actor, order } => self.webhooks(actor, order).await,
             AdminCall::Act { actor, act, reason } => self.act(actor, act, reason).await,
         }
     }

@@ -34,13 +34,13 @@ pub async fn handle(
 ) -> Result<Response, Fault> {
     let key = auth::admin(request, env)?;
     let actor = Actor { key_id: key.key_id, may_act: key.may_act, request_id: request_id.to_owned() };
-    let call = understand(request, env, route).await?;
-    let secret = match &call {
+    let order = understand(request, env, route).await?;
+    let secret = match &order {
         WebhookCall::Act { act: WebhookAct::Create { endpoint }, .. } => endpoint.secrets.first().cloned(),
         WebhookCall::Act { act: WebhookAct::RotateSecret { secret, .. }, .. } => Some(secret.clone()),
         _ => None,
     };
-    match call_scheduler::call(env, &Call::Admin(AdminCall::Webhooks { actor, call })).await? {
+    match call_scheduler::call(env, &Call::Admin(AdminCall::Webhooks { actor, order })).await? {
         Reply::Admin { status, document } => {
             let document = match secret {
                 Some(secret) => json!({ "webhook": document, "secret": secret.reveal() }),

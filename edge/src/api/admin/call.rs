@@ -56,7 +56,7 @@ pub enum AdminCall {
         /// Who.
         actor: Actor,
         /// What.
-        call: WebhookCall,
+        order: WebhookCall,
     },
     /// Do something.
     Act {

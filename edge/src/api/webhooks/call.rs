@@ -135,6 +135,44 @@ impl WebhookAct {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::admin::call::{Actor, AdminCall};
+    use crate::api::call::Call;
+
+    #[test]
+    fn every_order_reaches_the_object_as_it_was_given() {
+        let id = EndpointId::new("wh_1").unwrap();
+        let secret = Secret::from_key([7; 32]);
+        let endpoint = Box::new(Endpoint {
+            id: id.clone(),
+            tenant: None,
+            url: "https://example.com/".into(),
+            secrets: vec![secret.clone()],
+            enabled: true,
+            gone_at: None,
+            kinds: None,
+        });
+        let acts = [
+            WebhookAct::Create { endpoint },
+            WebhookAct::Update { id: id.clone(), change: WebhookChange::default() },
+            WebhookAct::Delete { id: id.clone() },
+            WebhookAct::RotateSecret { id: id.clone(), secret },
+            WebhookAct::EndRotation { id: id.clone() },
+            WebhookAct::Test { id: id.clone(), event: EventId::from_number(1) },
+            WebhookAct::Replay { id: id.clone(), dead_letter: Some(RowId(3)) },
+        ];
+        let mut orders = vec![
+            WebhookCall::List,
+            WebhookCall::Get { id: id.clone() },
+            WebhookCall::DeadLetters { id, limit: 5, before: Some(9) },
+        ];
+        orders.extend(acts.map(|act| WebhookCall::Act { act, reason: "because".into() }));
+        for order in orders {
+            let actor = Actor { key_id: "ops".into(), may_act: true, request_id: "req_1".into() };
+            let call = Call::Admin(AdminCall::Webhooks { actor, order });
+            let text = serde_json::to_string(&call).unwrap();
+            assert_eq!(serde_json::from_str::<Call>(&text).unwrap(), call, "{text}");
+        }
+    }
 
     #[test]
     fn a_change_reaches_the_object_as_it_was_meant() {
