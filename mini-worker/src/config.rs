@@ -11,6 +11,7 @@ use shared_protocol::limits::MAX_SLOTS;
 use url::Url;
 
 use crate::inference::Scheduling;
+use crate::job::upload::UploadSizes;
 
 /// The documented example, as `mini-worker config example` prints it.
 pub const EXAMPLE: &str = include_str!("../config.example.toml");
@@ -49,6 +50,8 @@ pub struct Config {
     pub metrics_listen: Option<SocketAddr>,
     /// What media are handled with, and how much of them.
     pub media: MediaConfig,
+    /// How large objects travel.
+    pub upload_sizes: UploadSizes,
 }
 
 /// What media are handled with, and how much of them.
@@ -222,6 +225,10 @@ struct ConfigFile {
     ffprobe: PathBuf,
     #[serde(default)]
     max_audio_minutes: MaxAudioMinutes,
+    #[serde(default)]
+    parts_above_mib: PartsAboveMib,
+    #[serde(default)]
+    part_mib: PartMib,
     #[serde(rename = "environment")]
     environments: Vec<EnvironmentTable>,
 }
@@ -283,6 +290,11 @@ bounded!(
     format!("max_audio_minutes are 1 to {LONGEST_AUDIO_MINUTES}")
 );
 
+bounded!(PartsAboveMib, 100, (5..=100), "parts_above_mib are 5 to 100".to_owned());
+bounded!(PartMib, 16, (5..=100), "part_mib are 5 to 100".to_owned());
+
+const MIB: u64 = 1024 * 1024;
+
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "String")]
 struct EdgeUrl(Url);
@@ -341,6 +353,10 @@ impl Config {
                 ffmpeg: file.ffmpeg,
                 ffprobe: file.ffprobe,
                 max_audio_minutes: file.max_audio_minutes.0,
+            },
+            upload_sizes: UploadSizes {
+                single_put_bytes: u64::from(file.parts_above_mib.0) * MIB,
+                part_bytes: u64::from(file.part_mib.0) * MIB,
             },
         })
     }

@@ -123,7 +123,7 @@ async fn make_ready(config: &Config, home: Home) -> Result<(Worker, Inference)> 
     let tools = Tools {
         programs,
         inference: inference.clone(),
-        uploader: Uploader::default(),
+        uploader: Uploader::with_sizes(config.upload_sizes),
         max_audio_minutes: config.media.max_audio_minutes,
     };
     let worker = Worker::new(config, &readiness.engine, tools, workspace)

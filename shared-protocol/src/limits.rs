@@ -48,5 +48,12 @@ pub const LINK_SILENCE_TIMEOUT: DurationMs = DurationMs(10_000);
 /// Bytes of one upload or object in a single request: the platform's body limit on its smaller plans.
 pub const MAX_BODY_BYTES: u64 = 100 * 1024 * 1024;
 
+/// Bytes of one part of an object that is too large for a single request, all but the last one. Storage takes 5 MiB and
+/// more; one of this size is lost and sent again in seconds on a home uplink.
+pub const PART_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Most parts of one object: what storage takes.
+pub const MAX_PARTS: u16 = 10_000;
+
 /// Stems may follow a completion for so long.
 pub const STEMS_WINDOW: DurationMs = DurationMs::from_secs(45 * 60);

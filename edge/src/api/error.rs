@@ -83,6 +83,12 @@ pub enum ApiError {
     /// Another object is there.
     #[error("Other bytes are stored under this name already. Objects of an attempt are written once.")]
     ObjectExists,
+    /// Parts that are gone, or make no object.
+    #[error("The parts do not make an object: {reason}. Announce it again and put all parts anew.")]
+    PartsInvalid {
+        /// Storage's words.
+        reason: String,
+    },
     /// No such job of this tenant.
     #[error("There is no such job.")]
     JobNotFound,
@@ -210,6 +216,7 @@ impl ApiError {
             Self::UploadExists => row(409, "upload_exists", "Upload exists"),
             Self::UploadNotFound => row(404, "upload_not_found", "No such upload"),
             Self::ObjectExists => row(409, "object_exists", "Object exists"),
+            Self::PartsInvalid { .. } => row(409, "parts_invalid", "Parts do not fit"),
             Self::JobNotFound => row(404, "job_not_found", "No such job"),
             Self::JobEnded { .. } => row(409, "job_ended", "Job has ended"),
             Self::WrongState { .. } => row(409, "wrong_state", "Job is in another state"),

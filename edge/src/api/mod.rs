@@ -7,6 +7,7 @@ pub mod download;
 pub mod error;
 pub mod key;
 pub mod object_key;
+pub mod parts;
 pub mod playlist;
 pub mod range;
 pub mod request;

@@ -2,7 +2,7 @@
 
 use shared_protocol::{Attempt, JobId, TenantId, UploadId};
 
-/// Characters of a file's name below `files/`.
+/// Characters of a file's name below `files/` and `stems/`.
 const MAX_FILE_NAME_LENGTH: usize = 128;
 
 /// The object of an upload.
@@ -24,14 +24,18 @@ pub enum AttemptObject {
     HlsSegment(u32),
     /// `files/{name}`
     File(String),
+    /// `stems/{name}`
+    Stem(String),
 }
 
 impl AttemptObject {
-    /// Reads a path as workers write it: `hls/init.mp4`, `hls/seg-00000.m4s`, `files/restored.wav`.
+    /// Reads a path as workers write it: `hls/init.mp4`, `hls/seg-00000.m4s`, `files/restored.wav`,
+    /// `stems/manifest.json`.
     pub fn parse(path: &str) -> Option<Self> {
         match path.split_once('/')? {
             ("hls", name) => Self::parse_hls(name),
             ("files", name) => is_file_name(name).then(|| Self::File(name.to_owned())),
+            ("stems", name) => is_file_name(name).then(|| Self::Stem(name.to_owned())),
             _ => None,
         }
     }
@@ -53,6 +57,7 @@ impl AttemptObject {
             Self::HlsInit => "hls/init.mp4".to_owned(),
             Self::HlsSegment(sequence) => format!("hls/{}", segment_name(*sequence)),
             Self::File(name) => format!("files/{name}"),
+            Self::Stem(name) => format!("stems/{name}"),
         }
     }
 }
@@ -77,7 +82,9 @@ mod tests {
     #[test]
     fn every_object_of_an_attempt_has_one_key() {
         let job = JobId::new("job_1").unwrap();
-        for path in ["hls/init.mp4", "hls/seg-00000.m4s", "hls/seg-123456.m4s", "files/restored.wav"] {
+        for path in
+            ["hls/init.mp4", "hls/seg-00000.m4s", "hls/seg-123456.m4s", "files/restored.wav", "stems/x.flac"]
+        {
             let object = AttemptObject::parse(path).unwrap();
             assert_eq!(attempt_object(&job, Attempt(3), &object), format!("jobs/job_1/3/{path}"));
         }
@@ -98,7 +105,8 @@ mod tests {
             "hls/seg-000001.m4s",
             "hls/seg-+0001.m4s",
             "hls/seg-99999999999.m4s",
-            "stems/x",
+            "stems/.x",
+            "stem/x",
             "../x",
             "files/a%2fb",
         ] {

@@ -6,6 +6,7 @@ use super::admin::route::{self as admin_route, AdminRoute};
 use super::error::ApiError;
 use super::object_key::{AttemptObject, is_file_name};
 use super::webhooks::route::{self as webhook_route, WebhookRoute};
+use super::parts::PartsStep;
 
 /// Methods that some path takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +80,8 @@ pub enum Route {
     Webhooks(WebhookRoute),
     /// Operator's key: everything else.
     Admin(AdminRoute),
+    /// Job's ticket: store an object in parts.
+    WorkerParts(JobId, Attempt, AttemptObject, PartsStep),
 }
 
 /// Bytes of a job that are read the same way with a key and with a playback link.
@@ -154,6 +157,17 @@ fn lookup(method: Method, segments: &[&str]) -> Option<Route> {
             Route::Webhooks(webhook_route::lookup(method, segments)?)
         }
         (_, ["admin", segments @ ..]) => Route::Admin(admin_route::lookup(method, segments)?),
+        (Post, ["worker", "parts", id, attempt, folder, name]) => {
+            parts(id, attempt, folder, name, PartsStep::Create)?
+        }
+        (Put, ["worker", "parts", id, attempt, folder, name, number]) => {
+            let step = PartsStep::parse(number).filter(|step| matches!(step, PartsStep::Put(_)))?;
+            parts(id, attempt, folder, name, step)?
+        }
+        (Post, ["worker", "parts", id, attempt, folder, name, step]) => {
+            let step = PartsStep::parse(step).filter(|step| !matches!(step, PartsStep::Put(_)))?;
+            parts(id, attempt, folder, name, step)?
+        }
         _ => return None,
     })
 }
@@ -166,6 +180,11 @@ fn job(id: &str) -> Option<JobId> {
 fn attempt(text: &str) -> Option<Attempt> {
     let number: u32 = text.parse().ok()?;
     (number > 0 && number.to_string() == text).then_some(Attempt(number))
+}
+
+fn parts(id: &str, attempt: &str, folder: &str, name: &str, step: PartsStep) -> Option<Route> {
+    let object = AttemptObject::parse(&format!("{folder}/{name}"))?;
+    Some(Route::WorkerParts(job(id)?, self::attempt(attempt)?, object, step))
 }
 
 fn segment(number: &str, name: &str) -> Option<Media> {
@@ -224,7 +243,10 @@ mod tests {
             "/v1/jobs/job_1/hls/0/init.mp4",
             "/v1/jobs/job_1/hls/01/init.mp4",
             "/v1/jobs/job_1/hls/1/other.mp4",
-            "/v1/worker/objects/job_1/1/stems/x",
+            "/v1/worker/objects/job_1/1/other/x",
+            "/v1/worker/parts/job_1/1/files/a.wav/0",
+            "/v1/worker/parts/job_1/0/files/a.wav",
+            "/v1/worker/parts/job_1/1/files",
             "/v1/jobs/job_1/files/.x",
             "/v1/health/",
             "//v1/health",

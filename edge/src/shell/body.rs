@@ -14,11 +14,16 @@ pub fn content_length(request: &Request) -> Result<u64, Fault> {
 
 /// A small body, read whole; empty when there is none.
 pub async fn json_body(request: &mut Request) -> Result<Vec<u8>, Fault> {
+    bounded_body(request, MAX_JSON_BYTES).await
+}
+
+/// A body of at most `limit` bytes, read whole; empty when there is none.
+pub async fn bounded_body(request: &mut Request, limit: u64) -> Result<Vec<u8>, Fault> {
     if request.inner().body().is_none() {
         return Ok(Vec::new());
     }
-    if content_length(request)? > MAX_JSON_BYTES {
-        return Err(ApiError::RequestTooLarge { limit: MAX_JSON_BYTES }.into());
+    if content_length(request)? > limit {
+        return Err(ApiError::RequestTooLarge { limit }.into());
     }
     Ok(request.bytes().await?)
 }

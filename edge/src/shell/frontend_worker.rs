@@ -4,7 +4,7 @@ use uuid::Uuid;
 use worker::{Env, Request, Response, console_error};
 
 use super::fault::Fault;
-use super::{admin, auth, call_scheduler, jobs, listening, respond, uploads, webhooks, workers};
+use super::{admin, auth, call_scheduler, jobs, listening, parts, respond, uploads, webhooks, workers};
 use crate::api::ApiError;
 use crate::api::call::{Call, Reply};
 use crate::api::route::{self, Route};
@@ -67,6 +67,9 @@ async fn dispatch(request: &mut Request, env: &Env, path: &str, request_id: &str
         }
         Route::Webhooks(route) => webhooks::handle(request, env, route, request_id).await,
         Route::Admin(route) => admin::handle(request, env, route, request_id).await,
+        Route::WorkerParts(job, attempt, object, step) => {
+            parts::step(request, env, &job, attempt, &object, step).await
+        }
     }
 }
 

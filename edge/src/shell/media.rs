@@ -15,11 +15,12 @@ const SHA256_FIELD: &str = "sha256";
 /// Part of the error's text when a body has another SHA-256 than announced.
 const CHECKSUM_ERROR: &str = "10037";
 
+/// Custom fields as the binding takes them.
 #[expect(
     clippy::disallowed_types,
     reason = "the platform's binding takes this type; its order plays no part"
 )]
-type CustomFields = std::collections::HashMap<String, String>;
+pub type CustomFields = std::collections::HashMap<String, String>;
 
 /// The bucket.
 pub fn bucket(env: &Env) -> Result<Bucket, Fault> {
@@ -142,17 +143,16 @@ pub enum Put {
 /// Streams a request's body into a new object. An object is written once.
 pub async fn put(request: &Request, env: &Env, new: NewObject<'_>) -> Result<Put, Fault> {
     let body = request.inner().body().ok_or(ApiError::LengthRequired)?;
-    let mut fields: CustomFields = [(TENANT_FIELD.to_owned(), new.tenant.to_string())].into();
+    let mut fields = object_fields(new.tenant, new.sha256.as_ref().map(|(_, hex)| hex.as_str()));
     fields.extend(new.field.map(|(name, value)| (name.to_owned(), value)));
     let bucket = bucket(env)?;
     let mut put = bucket
         .put(&new.key, body)
         .only_if(Conditional { etag_does_not_match: Some("*".to_owned()), ..Conditional::default() });
-    if let Some((hash, hex)) = new.sha256 {
+    if let Some((hash, _)) = new.sha256 {
         put = put.sha256(hash.to_vec());
-        fields.insert(SHA256_FIELD.to_owned(), hex);
     }
-    let http = HttpMetadata { content_type: Some(new.content_type.to_owned()), ..HttpMetadata::default() };
+    let http = http_metadata(new.content_type);
     let stored = put.custom_metadata(fields).http_metadata(http).execute().await;
     match stored {
         Ok(Some(object)) => Ok(Put::Stored(object)),
@@ -160,6 +160,18 @@ pub async fn put(request: &Request, env: &Env, new: NewObject<'_>) -> Result<Put
         Err(error) if error.to_string().contains(CHECKSUM_ERROR) => Err(ApiError::ChecksumMismatch.into()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The custom fields that every object has: whose it is, and its hash in hex where it was announced.
+pub fn object_fields(tenant: &TenantId, sha256: Option<&str>) -> CustomFields {
+    let tenant = (TENANT_FIELD.to_owned(), tenant.to_string());
+    let sha256 = sha256.map(|hex| (SHA256_FIELD.to_owned(), hex.to_owned()));
+    std::iter::once(tenant).chain(sha256).collect()
+}
+
+/// What storage gives out with an object.
+pub fn http_metadata(content_type: &str) -> HttpMetadata {
+    HttpMetadata { content_type: Some(content_type.to_owned()), ..HttpMetadata::default() }
 }
 
 /// The hash under which an object was stored, in hex.

@@ -19,6 +19,7 @@ mod jobs;
 mod listening;
 mod media;
 mod outbox_store;
+mod parts;
 mod respond;
 mod scheduler_do;
 mod sockets;

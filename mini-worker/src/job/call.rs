@@ -64,6 +64,13 @@ impl Connections {
     }
 }
 
+impl Connections {
+    /// For a call that is not repeated.
+    pub fn usual(&self) -> &Client {
+        &self.usual
+    }
+}
+
 /// What kind of failure a try was: each has its own pauses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureClass {

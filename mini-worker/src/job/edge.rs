@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::stream;
-use reqwest::{RequestBuilder, StatusCode};
+use reqwest::{Client, Method, RequestBuilder, StatusCode};
 use shared_protocol::{Attempt, JobId};
 use tokio::io::AsyncWriteExt;
 use tokio_util::io::ReaderStream;
@@ -16,6 +16,7 @@ use super::call::{
     tell_if_slow, within,
 };
 use super::error::{DownloadError, FileError, JobError, PublishError};
+use super::parts;
 use super::progress::{Fact, Reporter};
 use super::publish::Content;
 use super::upload::{Class, JobUploads};
@@ -25,7 +26,7 @@ use crate::config::Secret;
 const REPORTED_BYTES: u64 = 256 * 1024;
 
 /// Bytes of a body that are handed over at once.
-const CHUNK_BYTES: usize = 64 * 1024;
+pub(super) const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The header that carries a ticket.
 const TICKET_HEADER: &str = "minifleet-ticket";
@@ -37,8 +38,8 @@ pub struct EdgeAccess {
     job_id: JobId,
     attempt: Attempt,
     ticket: Secret,
-    connections: Connections,
-    uploads: JobUploads,
+    pub(super) connections: Connections,
+    pub(super) uploads: JobUploads,
 }
 
 /// An object to be.
@@ -147,12 +148,39 @@ impl EdgeAccess {
         Ok(Try::Done(()))
     }
 
-    /// Puts one object below the attempt's prefix. Repeating it is safe: objects are immutable.
+    /// A request that concerns an object of parts. `step` is what follows on its path.
+    pub(super) fn parts_request(&self, method: Method, path: &str, step: &str) -> RequestBuilder {
+        self.parts_request_with(self.connections.usual(), method, path, step)
+    }
+
+    /// The same on these connections.
+    pub(super) fn parts_request_with(
+        &self,
+        client: &Client,
+        method: Method,
+        path: &str,
+        step: &str,
+    ) -> RequestBuilder {
+        let (step, query) = step.split_once('?').unwrap_or((step, ""));
+        let mut address =
+            self.address(&format!("/v1/worker/parts/{}/{}/{path}{step}", self.job_id, self.attempt));
+        address.set_query(Some(query).filter(|query| !query.is_empty()));
+        client.request(method, address).header(TICKET_HEADER, self.ticket.expose())
+    }
+
+    /// Puts one object below the attempt's prefix, in parts when it is too large for one request. Repeating it is safe:
+    /// objects are immutable.
     ///
     /// # Errors
     /// When the edge refuses it, or it could not be stored after retries.
     pub async fn put(&self, object: NewObject<'_>) -> Result<(), JobError> {
         let path = object.path;
+        let sizes = self.uploads.sizes();
+        if let Content::File(file) = object.content
+            && object.size > sizes.single_put_bytes
+        {
+            return parts::put(self, object, file, sizes.part_bytes).await;
+        }
         let address = self.address(&format!("/v1/worker/objects/{}/{}/{path}", self.job_id, self.attempt));
         let place = self.uploads.place(object.class);
         let mut retries = Retries::new(&self.connections, path);

@@ -212,16 +212,6 @@ pub enum PublishError {
         /// The last reason.
         reason: String,
     },
-    /// More bytes than one request may carry, and nothing else was asked for.
-    #[error("{object} has {size} bytes, more than the {limit} that can be stored; ask for another output")]
-    TooLarge {
-        /// Path below the attempt.
-        object: String,
-        /// Of the object.
-        size: u64,
-        /// Of one request.
-        limit: u64,
-    },
 }
 
 fn detail(text: &str) -> String {
@@ -245,7 +235,6 @@ impl JobError {
             Self::Encode(EncodeError::DiskFull { .. }) => FailureCode::DiskFull,
             Self::Encode(EncodeError::Missing(_)) => FailureCode::Unsupported,
             Self::Encode(_) => FailureCode::EncodeFailed,
-            Self::Publish(PublishError::TooLarge { .. }) => FailureCode::Unsupported,
             Self::Publish(_) => FailureCode::UploadFailed,
             Self::File(error) if error.disk_is_full() => FailureCode::DiskFull,
             Self::File(_) | Self::Program(_) => FailureCode::Internal,

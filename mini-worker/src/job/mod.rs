@@ -14,6 +14,7 @@ pub mod error;
 mod final_files;
 mod fmp4;
 mod hls;
+mod parts;
 mod probe;
 pub mod program;
 mod progress;
@@ -126,8 +127,7 @@ pub async fn run(
         Box::pin(final_files::encode(programs, folder, to_files, &track, &files, clock)),
         Box::pin(publish::publish_hls(&job.destination, to_publish, clock, reporter)),
     )?;
-    let published =
-        publish::publish_files(&job.destination, folder, &files, has_hls, clock, reporter).await?;
+    let published = publish::publish_files(&job.destination, folder, &files, clock, reporter).await?;
 
     let audio_seconds = decoded.samples as f64 / f64::from(SAMPLE_RATE);
     let mut timings = vec![downloading, decoded.timing];

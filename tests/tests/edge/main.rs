@@ -16,6 +16,7 @@ mod jobs;
 mod losing_workers;
 mod objects;
 mod operating;
+mod parts;
 mod playback;
 mod playlist;
 mod uplink;

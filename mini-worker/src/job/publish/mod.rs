@@ -8,14 +8,13 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use sha2::{Digest, Sha256};
-use shared_protocol::limits::MAX_BODY_BYTES;
 use shared_protocol::{DurationMs, HlsSegment, PhaseTiming, PublishedFile};
 use tokio::sync::mpsc;
 
 pub use folder::FolderDestination;
 
 use super::edge::{EdgeAccess, NewObject};
-use super::error::{FileError, JobError, PublishError};
+use super::error::{FileError, JobError};
 use super::final_files::FinalFile;
 use super::hls::HlsObject;
 use super::progress::{Fact, Reporter};
@@ -91,14 +90,6 @@ impl Destination {
             Self::Folder(folder) => folder.put(path, content).await?,
         }
         Ok(stored)
-    }
-
-    /// Most bytes of one object.
-    fn limit(&self) -> u64 {
-        match self {
-            Self::Edge(_) => MAX_BODY_BYTES,
-            Self::Folder(_) => u64::MAX,
-        }
     }
 }
 
@@ -200,21 +191,17 @@ async fn put_hls(
 
 /// Stores the final files of the job's folder, several at once.
 ///
-/// One that is larger than the destination takes is left out with a warning as long as something else was made.
-///
 /// # Errors
 /// When one could not be stored.
 pub async fn publish_files(
     destination: &Destination,
     folder: &Path,
     files: &[FinalFile],
-    has_hls: bool,
     clock: AttemptClock,
     reporter: &Reporter,
 ) -> Result<PublishedFiles, JobError> {
     let started = clock.now();
-    let files = storable(destination, folder, files, has_hls).await?;
-    let puts = stream::iter(files.clone()).map(|file| put_file(destination, folder, file));
+    let puts = stream::iter(files.to_vec()).map(|file| put_file(destination, folder, file));
     let mut stored = std::pin::pin!(puts.buffered(MOST_IN_LINE));
     let mut published = PublishedFiles::default();
     while let Some(file) = stored.next().await {
@@ -237,35 +224,4 @@ async fn put_file(
     let Stored { size, sha256 } = destination.put(&path, file.content_type, Class::File, content).await?;
     let content_type = file.content_type.to_owned();
     Ok(PublishedFile { name: file.name.into(), kind: file.kind, size, sha256, content_type })
-}
-
-/// The files that the destination takes.
-async fn storable(
-    destination: &Destination,
-    folder: &Path,
-    files: &[FinalFile],
-    has_hls: bool,
-) -> Result<Vec<FinalFile>, JobError> {
-    let mut storable = Vec::new();
-    let mut too_large = None;
-    let limit = destination.limit();
-    for file in files {
-        let metadata = tokio::fs::metadata(folder.join(file.name)).await;
-        let size = metadata.map_err(FileError::doing("read a final file"))?.len();
-        if size <= limit {
-            storable.push(*file);
-        } else {
-            tracing::warn!(
-                file = file.name,
-                size,
-                limit,
-                "a final file is too large to be stored and is left out"
-            );
-            too_large = Some(PublishError::TooLarge { object: file.name.into(), size, limit });
-        }
-    }
-    match too_large {
-        Some(error) if storable.is_empty() && !has_hls => Err(error.into()),
-        _ => Ok(storable),
-    }
 }

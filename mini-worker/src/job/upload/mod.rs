@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use shared_protocol::LinkReport;
+use shared_protocol::limits::{MAX_BODY_BYTES, PART_BYTES};
 use tokio::sync::oneshot;
 
 use aimd::{Aimd, Stamp};
@@ -21,6 +22,21 @@ use queue::{Place, Queue};
 
 pub use queue::Class;
 
+/// How large objects travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UploadSizes {
+    /// Larger ones go in parts.
+    pub single_put_bytes: u64,
+    /// Bytes of each part but the last one.
+    pub part_bytes: u64,
+}
+
+impl Default for UploadSizes {
+    fn default() -> Self {
+        Self { single_put_bytes: MAX_BODY_BYTES, part_bytes: PART_BYTES }
+    }
+}
+
 /// The uploads of all jobs. Clones are handles to the same ones.
 #[derive(Debug, Clone, Default)]
 pub struct Uploader(Arc<Shared>);
@@ -28,12 +44,13 @@ pub struct Uploader(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
+    sizes: UploadSizes,
     started: Instant,
 }
 
 impl Default for Shared {
     fn default() -> Self {
-        Self { state: Mutex::default(), started: Instant::now() }
+        Self { state: Mutex::default(), sizes: UploadSizes::default(), started: Instant::now() }
     }
 }
 
@@ -80,6 +97,11 @@ pub struct UploadGauges {
 }
 
 impl Uploader {
+    /// Objects of other sizes go in one request.
+    pub fn with_sizes(sizes: UploadSizes) -> Self {
+        Self(Arc::new(Shared { sizes, ..Shared::default() }))
+    }
+
     /// With a limit that never changes, to compare with.
     pub fn with_fixed_limit(limit: usize) -> Self {
         let uploader = Self::default();
@@ -147,6 +169,11 @@ impl Drop for OpenJob {
 }
 
 impl JobUploads {
+    /// How large objects travel.
+    pub fn sizes(&self) -> UploadSizes {
+        self.0.uploader.0.sizes
+    }
+
     /// A place in the line for one object; all its tries have the same.
     pub fn place(&self, class: Class) -> Place {
         self.0.uploader.state().queue.place(self.0.number, class)
