@@ -38,16 +38,74 @@ pub struct JobFile {
     pub url: String,
 }
 
-#[derive(Deserialize)]
-struct JobFiles {
-    files: Vec<JobFile>,
+/// Whether the stems of a job are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StemsState {
+    /// They may still come.
+    Waiting,
+    /// All of them.
+    Ready,
+    /// There will be none.
+    Failed,
+    /// A state of a newer service.
+    #[serde(other)]
+    Unknown,
+}
+
+/// Why there are no stems.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct StemsFailure {
+    /// The stable code.
+    pub code: String,
+    /// What happened, for people.
+    pub message: String,
+}
+
+/// The stems of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Stems {
+    /// Whether they are there.
+    pub state: StemsState,
+    /// Every object: the manifest, the whole of each stem, and its chunks.
+    #[serde(default)]
+    pub files: Vec<JobFile>,
+    /// Why there are none.
+    pub failure: Option<StemsFailure>,
+}
+
+impl Stems {
+    /// The manifest and the whole of each stem, without the chunks, which hold the same once more.
+    pub fn masters(&self) -> impl Iterator<Item = &JobFile> {
+        self.files.iter().filter(|file| !is_chunk(&file.name))
+    }
+}
+
+/// Chunks are named `speech-00000.flac`.
+fn is_chunk(name: &str) -> bool {
+    let number = name.rsplit_once('-').and_then(|(_, end)| end.strip_suffix(".flac"));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit()))
+}
+
+/// What a job has left.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct JobFiles {
+    /// Its final files; none before it is complete.
+    pub files: Vec<JobFile>,
+    /// Where they were asked for.
+    pub stems: Option<Stems>,
 }
 
 impl Client {
     /// The final files of a job; none before it is complete.
     pub async fn job_files(&self, job_id: &JobId) -> Result<Vec<JobFile>, Error> {
+        Ok(self.job_outputs(job_id).await?.files)
+    }
+
+    /// The final files of a job and its stems, which may come up to 45 minutes after its completion.
+    pub async fn job_outputs(&self, job_id: &JobId) -> Result<JobFiles, Error> {
         let url = self.resource(&["jobs", job_id.as_str(), "files"]);
-        Ok(self.call(&Call::new(Method::GET, url)).await?.json::<JobFiles>()?.files)
+        self.call(&Call::new(Method::GET, url)).await?.json()
     }
 
     /// Downloads a file to `destination`, whose folder must exist, and replaces what is there.

@@ -314,6 +314,36 @@ async fn files_are_listed_chosen_and_fetched() {
 }
 
 #[tokio::test]
+async fn stems_are_waited_for_and_their_masters_come_down() {
+    let file = |name: &str| {
+        json!({ "name": name, "size": name.len(), "contentType": "audio/flac", "sha256": service::sha256(name.as_bytes()),
+                "url": format!("/v1/jobs/job_1/stems/{name}") })
+    };
+    let files = ["speech-00000.flac", "speech.flac", "background.flac", "manifest.json"].map(file);
+    let waiting = json!({ "state": "waiting", "files": [] });
+    let ready = json!({ "state": "ready", "files": files });
+    let scene = Scene::with(Api { stems: vec![waiting.clone(), waiting, ready], ..Api::default() }).await;
+    scene.recording("talk.mp3");
+    let output = scene.run(&["restore", "talk.mp3", "-o", "out", "--outputs", "wav,stems"]).await;
+    assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+    for name in ["restored.wav", "speech.flac", "background.flac", "manifest.json"] {
+        assert!(scene.path(&format!("out/talk-{name}")).is_file(), "{name}");
+    }
+    assert!(!scene.path("out/talk-speech-00000.flac").exists(), "chunks are for players");
+    let output = scene.run(&["files", "job_1", "--quiet"]).await;
+    assert!(stdout(&output).contains("background.flac") && !stdout(&output).contains("speech-0"));
+
+    let failed =
+        json!({ "state": "failed", "files": [], "failure": { "code": "disk_full", "message": "No space." } });
+    let scene = Scene::with(Api { stems: vec![failed], ..Api::default() }).await;
+    scene.recording("talk.mp3");
+    let output = scene.run(&["restore", "talk.mp3", "-o", "out", "--outputs", "wav,stems"]).await;
+    assert_eq!(code(&output), Some(1));
+    assert!(stderr(&output).contains("No space. The restored files are there."), "{}", stderr(&output));
+    assert!(scene.path("out/talk-restored.wav").is_file());
+}
+
+#[tokio::test]
 async fn an_outage_after_the_upload_is_waited_for_at_every_step() {
     let mut api = Api::default();
     let mut asked = std::collections::BTreeMap::new();

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use shared_protocol::{OutputKind, Phase};
-use tokio::sync::mpsc;
+use shared_protocol::{OutputKind, Phase, StemFile};
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::config::MediaConfig;
 use crate::exit;
@@ -18,7 +19,7 @@ use crate::job::program::MediaPrograms;
 use crate::job::publish::{Destination, FolderDestination};
 use crate::job::upload::Uploader;
 use crate::job::workspace::Workspace;
-use crate::job::{Fact, Finished, Job, JobSource, ProgressModel, Tools, reporter};
+use crate::job::{FOLLOW_UPS_AT_ONCE, Fact, Finished, Job, JobSource, ProgressModel, Tools, reporter};
 use crate::storage::{Bundle, Home};
 
 /// Arguments of `mini-worker restore`.
@@ -59,6 +60,7 @@ enum Output {
     Flac,
     Mp3,
     Hls,
+    Stems,
 }
 
 impl From<Output> for OutputKind {
@@ -68,6 +70,7 @@ impl From<Output> for OutputKind {
             Output::Flac => Self::Flac,
             Output::Mp3 => Self::Mp3,
             Output::Hls => Self::Hls,
+            Output::Stems => Self::Stems,
         }
     }
 }
@@ -117,6 +120,7 @@ async fn prepare(arguments: &RestoreArgs) -> Result<Tools> {
         programs,
         inference,
         uploader: Uploader::default(),
+        follow_ups: Arc::new(Semaphore::new(FOLLOW_UPS_AT_ONCE)),
         max_audio_minutes: media.max_audio_minutes,
     })
 }
@@ -133,7 +137,7 @@ async fn restore_one(
     index: usize,
     tools: &Tools,
     workspace: &Workspace,
-) -> Result<Finished, Problem> {
+) -> Result<Restored, Problem> {
     let job = Job {
         folder_name: format!("file-{index}"),
         environment_rank: 0,
@@ -152,7 +156,18 @@ async fn restore_one(
     };
     let (result, ()) = tokio::join!(working, watching);
     bar.finish_and_clear();
-    result.map_err(Problem::Job)
+    let mut finished = result.map_err(Problem::Job)?;
+    let stems = match finished.stems.take() {
+        Some(stems) => stems.publish().await.map_err(Problem::Job)?,
+        None => Vec::new(),
+    };
+    Ok(Restored { finished, stems })
+}
+
+/// What was made of a recording.
+struct Restored {
+    finished: Finished,
+    stems: Vec<StemFile>,
 }
 
 /// Shows facts until the job has no more.
@@ -201,7 +216,7 @@ fn choose_targets(files: &[PathBuf], output: &Path) -> Result<Vec<PathBuf>> {
 
 /// Results of an earlier run are replaced only when that was asked for.
 fn refuse_to_overwrite(target: &Path, force: bool) -> Result<(), String> {
-    let there = ["restored.wav", "restored.flac", "restored.mp3", "hls"]
+    let there = ["restored.wav", "restored.flac", "restored.mp3", "hls", "stems"]
         .map(|name| target.join(name))
         .into_iter()
         .find(|path| path.exists());
@@ -235,13 +250,13 @@ fn remove_results(target: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-fn print_result(json: bool, file: &Path, target: &Path, result: &Result<Finished, Problem>) {
+fn print_result(json: bool, file: &Path, target: &Path, result: &Result<Restored, Problem>) {
     if json {
         println!("{}", as_json(file, target, result));
         return;
     }
     match result {
-        Ok(finished) => {
+        Ok(Restored { finished, .. }) => {
             let outcome = &finished.outcome;
             let end = outcome.timings.iter().map(|timing| timing.end_ms.0).max().unwrap_or(0) as f64 / 1000.0;
             println!(
@@ -259,15 +274,16 @@ fn print_result(json: bool, file: &Path, target: &Path, result: &Result<Finished
     }
 }
 
-fn as_json(file: &Path, target: &Path, result: &Result<Finished, Problem>) -> serde_json::Value {
+fn as_json(file: &Path, target: &Path, result: &Result<Restored, Problem>) -> serde_json::Value {
     let file = file.display().to_string();
     match result {
-        Ok(finished) => serde_json::json!({
+        Ok(Restored { finished, stems }) => serde_json::json!({
             "file": file,
             "ok": true,
             "folder": target.display().to_string(),
             "outcome": finished.outcome,
             "segments": finished.segments,
+            "stems": stems,
         }),
         Err(Problem::Refused(reason)) => serde_json::json!({ "file": file, "ok": false, "error": reason }),
         Err(Problem::Job(error)) => serde_json::json!({

@@ -29,6 +29,9 @@ pub enum OutputKind {
     Flac,
     /// MP3.
     Mp3,
+    /// Speech, what was removed, and the original, as FLAC in chunks and as a whole. They follow on the completion, in
+    /// `job.stems`. Made only when asked for.
+    Stems,
 }
 
 /// Classes of the queue: every job of a higher class goes before any of a lower one.

@@ -89,7 +89,7 @@ pub struct RestoreArgs {
     /// How to restore: flash or pro [default: the service's]
     #[arg(long, value_parser = vocabulary::<Sampler>)]
     pub sampler: Option<Sampler>,
-    /// What to make: wav, flac, mp3 [default: all]. The stream for listening is always made
+    /// What to make: wav, flac, mp3 [default: these], stems. The stream for listening is always made
     #[arg(long, value_delimiter = ',', value_parser = vocabulary::<OutputKind>, value_name = "KINDS")]
     pub outputs: Vec<OutputKind>,
     /// Class in the queue: high, normal or low

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use minifleet_client::files::JobFile;
+use minifleet_client::files::{JobFile, Stems};
 use serde_json::json;
 
 use super::args::FilesArgs;
@@ -17,7 +17,10 @@ use super::table::{Align, Table};
 use super::text;
 
 pub async fn run(context: &Context, args: &FilesArgs) -> Result<Exit, Failure> {
-    let files = select(context.client.job_files(&args.job_id).await?, &args.names)?;
+    let outputs = context.client.job_outputs(&args.job_id).await?;
+    let stems = outputs.stems.iter().flat_map(Stems::masters).cloned();
+    let all = outputs.files.into_iter().chain(stems).collect();
+    let files = select(all, &args.names)?;
     if args.download {
         return download(context, args, &files).await;
     }

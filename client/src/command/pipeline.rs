@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
+use minifleet_client::files::{JobFile, StemsState};
 use minifleet_client::jobs::{Job, JobState, NewJob};
 use minifleet_client::source::Source;
 use minifleet_client::watch::{WaitOptions, WatchEvent};
 use minifleet_client::{Client, Error};
+use shared_protocol::limits::STEMS_WINDOW;
 use shared_protocol::{JobId, OutputKind};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
@@ -90,8 +92,44 @@ impl Pipeline<'_> {
         }
         if !self.args.no_download {
             self.download(input, &job.job_id, result, track).await?;
+            if self.args.outputs.contains(&OutputKind::Stems) {
+                self.download_stems(input, &job.job_id, result, track).await?;
+            }
         }
         Ok(())
+    }
+
+    /// Waits for the stems, which follow on the completion, and fetches the whole of each.
+    async fn download_stems(
+        &self,
+        input: &Input,
+        job_id: &JobId,
+        result: &mut RestoreResult,
+        track: &mut Track,
+    ) -> Result<(), Stop> {
+        track.report(&Event::Note("the stems follow; waiting for them"));
+        let waiting_since = Instant::now();
+        let stems = loop {
+            let listing = patiently(&self.wait, track, async |_| self.client.job_outputs(job_id).await);
+            let outputs = self.unless_interrupted(listing).await??;
+            let Some(stems) = outputs.stems else {
+                return Err(stems_failure("the service makes none").into());
+            };
+            match stems.state {
+                StemsState::Ready => break stems,
+                StemsState::Failed => {
+                    let reason = stems.failure.map_or("no reason was given".to_owned(), |f| f.message);
+                    return Err(stems_failure(&reason).into());
+                }
+                StemsState::Waiting | StemsState::Unknown => {}
+            }
+            if waiting_since.elapsed() > Duration::from_millis(STEMS_WINDOW.0) {
+                return Err(stems_failure("they did not come within their time").into());
+            }
+            self.unless_interrupted(tokio::time::sleep(self.wait.last_interval)).await?;
+        };
+        let files: Vec<JobFile> = stems.masters().cloned().collect();
+        self.fetch(input, &files, result, track).await
     }
 
     /// Uploads the recording and makes a job for it.
@@ -219,11 +257,21 @@ impl Pipeline<'_> {
     ) -> Result<(), Stop> {
         let listing = patiently(&self.wait, track, async |_| self.client.job_files(job_id).await);
         let files = self.unless_interrupted(listing).await??;
+        self.fetch(input, &files, result, track).await
+    }
+
+    async fn fetch(
+        &self,
+        input: &Input,
+        files: &[JobFile],
+        result: &mut RestoreResult,
+        track: &mut Track,
+    ) -> Result<(), Stop> {
         let _permit = self.permit().await?;
         let folder = self.args.output.join(&input.folder);
         make_folder(&folder).await?;
         let began = Instant::now();
-        for file in &files {
+        for file in files {
             let path = folder.join(result_name(&input.stem, &file.name));
             self.refuse_to_overwrite_an_original(&path)?;
             let fetching = patiently(&self.wait, track, async |track| {
@@ -234,8 +282,10 @@ impl Pipeline<'_> {
             track.report(&Event::Downloaded { name: &file.name, path: &path });
             result.files.push(WrittenFile::of(file, path));
         }
-        let bytes = files.iter().map(|file| file.size).sum();
-        result.download = Some(Transfer { bytes, seconds: began.elapsed().as_secs_f64() });
+        let bytes: u64 = files.iter().map(|file| file.size).sum();
+        let before = result.download.take().unwrap_or(Transfer { bytes: 0, seconds: 0.0 });
+        let seconds = before.seconds + began.elapsed().as_secs_f64();
+        result.download = Some(Transfer { bytes: before.bytes + bytes, seconds });
         Ok(())
     }
 
@@ -265,6 +315,13 @@ impl Pipeline<'_> {
             done = work => Ok(done),
         }
     }
+}
+
+/// The job itself is restored, and its files are there.
+fn stems_failure(reason: &str) -> Failure {
+    let message =
+        format!("there are no stems: {}. The restored files are there.", reason.trim_end_matches('.'));
+    Failure::Own { exit: Exit::JobFailed, code: "stems_failed", message }
 }
 
 /// Makes a folder and those above it.

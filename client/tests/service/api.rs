@@ -17,6 +17,8 @@ pub struct Api {
     pub jobs: BTreeMap<String, (String, usize, bool)>,
     pub script: Script,
     pub files: BTreeMap<String, Vec<u8>>,
+    /// What the list of files says of stems, one look after the other; the last one stays.
+    pub stems: Vec<Value>,
     /// How long an answer to a cancel takes.
     pub cancel_delay: Duration,
     pub names: Vec<String>,
@@ -33,6 +35,7 @@ impl Default for Api {
                 ("restored.mp3".to_owned(), content(30_000)),
             ]
             .into(),
+            stems: Vec::new(),
             cancel_delay: Duration::ZERO,
             names: Vec::new(),
         }
@@ -134,9 +137,14 @@ impl Service for Api {
                                 "url": format!("/v1/jobs/{id}/files/{name}") })
                     })
                     .collect();
-                Reply::json(200, &json!({ "files": files }))
+                let stems = self.stems.first().cloned();
+                if self.stems.len() > 1 {
+                    self.stems.remove(0);
+                }
+                Reply::json(200, &json!({ "files": files, "stems": stems }))
             }
             ("GET", ["jobs", _, "files", name]) => ranged(request, &self.files[*name]),
+            ("GET", ["jobs", _, "stems", name]) => ranged(request, name.as_bytes()),
             ("GET", ["jobs", query]) if query.contains('=') => {
                 Reply::json(200, &json!({ "jobs": [], "nextCursor": null }))
             }

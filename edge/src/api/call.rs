@@ -8,7 +8,7 @@ use super::admin::call::AdminCall;
 use super::error::ApiError;
 use super::request::ListJobs;
 use super::view::{JobList, JobView, StatusView};
-use crate::scheduler::{Job, JobRequest, OperatorError, Playlist, SubmitError};
+use crate::scheduler::{FollowUp, Job, JobRequest, OperatorError, Playlist, SubmitError};
 
 /// Path of a call on the object.
 pub const CALL_PATH: &str = "/call";
@@ -111,10 +111,12 @@ pub struct JobDetail {
     pub accepted: Option<Attempt>,
     /// What it made.
     pub outcome: Option<JobOutcome>,
+    /// What followed on it, where something follows.
+    pub follow_up: Option<FollowUp>,
 }
 
 impl JobDetail {
-    /// A job with what listeners need.
+    /// A job with what listeners need, and nothing that followed yet.
     pub fn of(job: &Job) -> Self {
         Self {
             job: JobView::of(job),
@@ -122,6 +124,7 @@ impl JobDetail {
             playlist: job.playlist.clone(),
             accepted: job.accepted,
             outcome: job.outcome.clone(),
+            follow_up: None,
         }
     }
 }

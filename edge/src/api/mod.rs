@@ -12,6 +12,7 @@ pub mod playlist;
 pub mod range;
 pub mod request;
 pub mod route;
+pub mod stems;
 pub mod ticket;
 pub mod view;
 pub mod webhooks;

@@ -42,6 +42,10 @@ const MAX_EXPECTED_SECONDS: u32 = 24 * 3600;
 pub const MAX_PAGE: u32 = 200;
 const DEFAULT_PAGE: u32 = 50;
 
+/// In their one order; all but the last one are made when nothing else is asked for.
+const ALL_OUTPUTS: [OutputKind; 5] =
+    [OutputKind::Hls, OutputKind::Wav, OutputKind::Flac, OutputKind::Mp3, OutputKind::Stems];
+
 /// Why a request is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
@@ -209,10 +213,10 @@ impl CreateJob {
 
     /// The outputs asked for, each once, in one order: two requests for the same are equal.
     pub fn outputs(&self) -> Vec<OutputKind> {
-        let all = [OutputKind::Hls, OutputKind::Wav, OutputKind::Flac, OutputKind::Mp3];
+        let [usual @ .., _] = ALL_OUTPUTS;
         match &self.outputs {
-            None => all.to_vec(),
-            Some(asked) => all.into_iter().filter(|kind| asked.contains(kind)).collect(),
+            None => usual.to_vec(),
+            Some(asked) => ALL_OUTPUTS.into_iter().filter(|kind| asked.contains(kind)).collect(),
         }
     }
 }
@@ -350,6 +354,8 @@ mod tests {
         assert_eq!(job.outputs().len(), 4);
         let job: CreateJob = parse_json(br#"{"uploadId":"upl_1","outputs":["mp3","wav","mp3"]}"#).unwrap();
         assert_eq!(job.outputs(), [OutputKind::Wav, OutputKind::Mp3]);
+        let job: CreateJob = parse_json(br#"{"uploadId":"upl_1","outputs":["stems","hls"]}"#).unwrap();
+        assert_eq!(job.outputs(), [OutputKind::Hls, OutputKind::Stems], "only when asked for");
     }
 
     #[test]

@@ -5,8 +5,8 @@ use shared_protocol::{Attempt, JobId, UploadId};
 use super::admin::route::{self as admin_route, AdminRoute};
 use super::error::ApiError;
 use super::object_key::{AttemptObject, is_file_name};
-use super::webhooks::route::{self as webhook_route, WebhookRoute};
 use super::parts::PartsStep;
+use super::webhooks::route::{self as webhook_route, WebhookRoute};
 
 /// Methods that some path takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +95,8 @@ pub enum Media {
     Original,
     /// A final file.
     File(String),
+    /// An object of the stems.
+    Stem(String),
 }
 
 /// Finds what a request is for.
@@ -139,6 +141,7 @@ fn lookup(method: Method, segments: &[&str]) -> Option<Route> {
         (Get | Head, ["jobs", id, "hls", attempt, name]) => Route::Media(job(id)?, segment(attempt, name)?),
         (Get | Head, ["jobs", id, "original"]) => Route::Media(job(id)?, Media::Original),
         (Get | Head, ["jobs", id, "files", name]) => Route::Media(job(id)?, file(name)?),
+        (Get | Head, ["jobs", id, "stems", name]) => Route::Media(job(id)?, stem(name)?),
 
         (Get, ["play", ticket, "state"]) => Route::PlayState((*ticket).to_owned()),
         (Get | Head, ["play", ticket, "index.m3u8"]) => play(ticket, Media::Playlist),
@@ -193,6 +196,10 @@ fn segment(number: &str, name: &str) -> Option<Media> {
 
 fn file(name: &str) -> Option<Media> {
     is_file_name(name).then(|| Media::File(name.to_owned()))
+}
+
+fn stem(name: &str) -> Option<Media> {
+    is_file_name(name).then(|| Media::Stem(name.to_owned()))
 }
 
 fn play(ticket: &str, media: Media) -> Route {

@@ -8,6 +8,7 @@ use shared_protocol::{
     PublishedFile, Sampler, TimestampMs, UploadId, WorkerId,
 };
 
+use super::stems::StemsView;
 use crate::scheduler::{Job, JobState, Scheduler};
 
 /// A job.
@@ -219,6 +220,9 @@ pub struct FileView {
 pub struct FileList {
     /// Of the attempt whose result was taken.
     pub files: Vec<FileView>,
+    /// Where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stems: Option<StemsView>,
 }
 
 impl FileList {
@@ -237,7 +241,7 @@ impl FileList {
             sha256: file.sha256.clone(),
             url: format!("{base}{}", file.name),
         };
-        Self { files: files.iter().map(view).collect() }
+        Self { files: files.iter().map(view).collect(), stems: None }
     }
 }
 

@@ -33,13 +33,20 @@ pub fn output_bytes_per_second(outputs: &[OutputKind]) -> f64 {
             OutputKind::Flac => 75_000.0,
             OutputKind::Mp3 => 24_000.0,
             OutputKind::Hls => 16_000.0,
+            // They follow when the job is complete.
+            OutputKind::Stems => 0.0,
         })
         .sum()
 }
 
 /// PUTs that the outputs take: one for each file, and one for each segment of about six seconds.
 pub fn output_requests(outputs: &[OutputKind], audio_seconds: f64) -> f64 {
-    outputs.iter().map(|kind| if *kind == OutputKind::Hls { 2.0 + audio_seconds / 6.0 } else { 1.0 }).sum()
+    let requests = |kind: &OutputKind| match kind {
+        OutputKind::Hls => 2.0 + audio_seconds / 6.0,
+        OutputKind::Wav | OutputKind::Flac | OutputKind::Mp3 => 1.0,
+        OutputKind::Stems => 0.0,
+    };
+    outputs.iter().map(requests).sum()
 }
 
 #[cfg(test)]

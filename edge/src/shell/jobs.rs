@@ -1,6 +1,6 @@
 //! Jobs as their clients see them.
 
-use shared_protocol::{JobId, Source};
+use shared_protocol::{JobId, OutputKind, Source};
 use uuid::Uuid;
 use worker::{Env, Request, Response};
 
@@ -11,6 +11,7 @@ use super::{auth, call_scheduler, now, respond};
 use crate::api::ApiError;
 use crate::api::call::{Call, Reply};
 use crate::api::request::{self, CreateJob, ListJobs};
+use crate::api::stems::StemsView;
 use crate::api::view::FileList;
 use crate::scheduler::JobRequest;
 
@@ -75,5 +76,10 @@ pub async fn files(request: &Request, env: &Env, id: &JobId) -> Result<Response,
     let client = auth::client(request, env)?;
     let detail = call_scheduler::job(env, &client.tenant, id).await?;
     let files = detail.outcome.map(|outcome| outcome.files).unwrap_or_default();
-    Ok(respond::json(200, &FileList::of(&files, &FileList::base(id)))?)
+    let mut list = FileList::of(&files, &FileList::base(id));
+    if detail.job.outputs.contains(&OutputKind::Stems) {
+        let base = format!("/v1/jobs/{id}/stems/");
+        list.stems = Some(StemsView::of(&detail.job.state, detail.follow_up.as_ref(), &base, now()));
+    }
+    Ok(respond::json(200, &list)?)
 }

@@ -13,6 +13,7 @@ use crate::api::download::{safe_content_type, saved_name};
 use crate::api::object_key::{self, AttemptObject};
 use crate::api::request::{self, CreatePlayback};
 use crate::api::route::Media;
+use crate::api::stems::stem_content_type;
 use crate::api::ticket::{Claims, PlayClaims};
 use crate::api::view::{PlayStateView, PlaybackCreated};
 use crate::api::{ApiError, playlist};
@@ -82,6 +83,10 @@ async fn serve_media(request: &Request, env: &Env, reader: &Reader, media: Media
             let detail = call_scheduler::job(env, tenant, job_id).await?;
             serve_file(request, env, tenant, &detail, &name).await
         }
+        Media::Stem(name) => {
+            let detail = call_scheduler::job(env, tenant, job_id).await?;
+            serve_stem(request, env, tenant, &detail, &name).await
+        }
     }
 }
 
@@ -117,6 +122,27 @@ async fn serve_file(
         tenant,
     };
     let key = object_key::attempt_object(&detail.job.job_id, attempt, &object);
+    media::serve(request, env, &key, ApiError::FileNotFound, &presentation).await
+}
+
+async fn serve_stem(
+    request: &Request,
+    env: &Env,
+    tenant: &TenantId,
+    detail: &JobDetail,
+    name: &str,
+) -> Result<Response, Fault> {
+    let follow_up = detail.follow_up.as_ref().ok_or(ApiError::FileNotFound)?;
+    let stems = follow_up.stems.as_deref().unwrap_or_default();
+    let stem = stems.iter().find(|stem| stem.name == name).ok_or(ApiError::FileNotFound)?;
+    let presentation = Presentation {
+        content_type: Some(stem_content_type(name)),
+        saved_as: Some(saved_name(&detail.job.name, name)),
+        immutable: true,
+        tenant,
+    };
+    let object = AttemptObject::Stem(stem.name.clone());
+    let key = object_key::attempt_object(&detail.job.job_id, follow_up.attempt, &object);
     media::serve(request, env, &key, ApiError::FileNotFound, &presentation).await
 }
 

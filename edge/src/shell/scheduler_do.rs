@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 
 use shared_protocol::limits::MAX_TEXT_LENGTH;
-use shared_protocol::{DecodeError, JobId, ProtocolError, TenantId, WorkerMessage, decode_frame};
+use shared_protocol::{DecodeError, JobId, OutputKind, ProtocolError, TenantId, WorkerMessage, decode_frame};
 use worker::{
     DurableObject, Env, Request, Response, Result, State, WebSocket, WebSocketIncomingMessage, console_warn,
     durable_object,
@@ -15,7 +15,7 @@ use super::{respond, sockets};
 use crate::api::call::{CONNECT_PATH, Call, JobDetail, Refusal, Reply, WORKER_KEY_HEADER};
 use crate::api::request::ListJobs;
 use crate::api::view::{JobList, JobView, StatusView};
-use crate::scheduler::{CancelOutcome, Job, JobRequest, JobState, NewJob, Submitted};
+use crate::scheduler::{CancelOutcome, FollowUp, Job, JobRequest, JobState, NewJob, Submitted};
 
 /// Characters of a message type that is repeated in an `error`.
 const MAX_KIND_LENGTH: usize = 64;
@@ -111,10 +111,11 @@ impl Scheduler {
                 self.submit(tenant, job_id, *request, idempotency_key).await
             }
             Call::Job { tenant, job_id } => {
-                let found = self.find(&tenant, &job_id).await?;
-                Ok(found.map_or(Reply::Refused(Refusal::NotFound), |job| {
-                    Reply::Job(Box::new(JobDetail::of(&job)))
-                }))
+                let Some(job) = self.find(&tenant, &job_id).await? else {
+                    return Ok(Reply::Refused(Refusal::NotFound));
+                };
+                let follow_up = self.follow_up(&job).await?;
+                Ok(Reply::Job(Box::new(JobDetail { follow_up, ..JobDetail::of(&job) })))
             }
             Call::Cancel { tenant, job_id } => self.cancel(&tenant, &job_id).await,
             Call::List { tenant, list } => self.list(&tenant, list).await,
@@ -188,6 +189,17 @@ impl Scheduler {
             |brain: &crate::scheduler::Scheduler, job: &Job| JobView::of(brain.job(&job.id).unwrap_or(job));
         let jobs = self.drive.turn(|brain, _| jobs.iter().map(|job| view(brain, job)).collect()).await?;
         Ok(Reply::List(JobList { jobs, next_cursor }))
+    }
+
+    /// What followed on a job, where something can: from memory while its window is open, from its row afterwards.
+    async fn follow_up(&self, job: &Job) -> Result<Option<FollowUp>> {
+        if !job.request.outputs.contains(&OutputKind::Stems) {
+            return Ok(None);
+        }
+        match self.drive.turn(|brain, _| brain.follow_up(&job.id).cloned()).await? {
+            Some(follow_up) => Ok(Some(follow_up)),
+            None => self.drive.store().follow_up(&job.id),
+        }
     }
 
     /// A tenant's job: from memory while it is live, from its row when it has ended.

@@ -20,14 +20,17 @@ pub mod program;
 mod progress;
 pub mod publish;
 mod restore;
+pub mod stems;
 mod timeline;
 mod timing;
 pub mod upload;
 pub mod workspace;
 
+use std::sync::Arc;
+
 use futures_util::try_join;
 use shared_protocol::{HlsSegment, JobOutcome, OutputKind};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 pub use download::JobSource;
 pub use progress::{Fact, ProgressModel, Reporter, reporter};
@@ -36,6 +39,7 @@ use crate::inference::{Inference, RestoreSpec, SAMPLE_RATE};
 use error::{FileError, JobError, RestoreError};
 use program::MediaPrograms;
 use publish::Destination;
+use stems::PendingStems;
 use timing::AttemptClock;
 use upload::Uploader;
 use workspace::Workspace;
@@ -43,6 +47,9 @@ use workspace::Workspace;
 /// Playback objects that may wait for the line of uploads; then the encoder waits too. With those in the line
 /// ([`publish::MOST_IN_LINE`]) 32 of a job wait and 8 are on their way.
 const MAX_WAITING_OBJECTS: usize = 8;
+
+/// Completed jobs whose stems are made at once: their encoders are nice to running jobs, and two keep an uplink busy.
+pub const FOLLOW_UPS_AT_ONCE: usize = 2;
 
 /// What jobs share.
 #[derive(Clone)]
@@ -53,6 +60,8 @@ pub struct Tools {
     pub inference: Inference,
     /// The uploads of all jobs.
     pub uploader: Uploader,
+    /// So many completed jobs' stems are made at once; others wait with their folders.
+    pub follow_ups: Arc<Semaphore>,
     /// Longer recordings are refused.
     pub max_audio_minutes: u32,
 }
@@ -79,6 +88,8 @@ pub struct Finished {
     pub segments: Vec<HlsSegment>,
     /// What is told of it.
     pub outcome: JobOutcome,
+    /// What is to be made after that, when it was asked for.
+    pub stems: Option<PendingStems>,
 }
 
 /// Runs a job from its upload to its last stored file.
@@ -111,12 +122,13 @@ pub async fn run(
     };
     let session = tools.inference.open(spec).await.map_err(RestoreError::Engine)?;
     let open = FileError::doing("make the files for decoded and restored audio");
-    let (decoded_end, decoded) =
+    let (decoded_end, decoded_timeline) =
         timeline::create(&job_folder.file("decoded.f32"), channels).await.map_err(&open)?;
-    let (restored_end, restored) =
+    let (restored_end, restored_timeline) =
         timeline::create(&job_folder.file("restored.f32"), channels).await.map_err(&open)?;
-    let to_restore = decoded.read().await.map_err(&open)?;
-    let (to_hls, to_files) = (restored.read().await.map_err(&open)?, restored.read().await.map_err(&open)?);
+    let to_restore = decoded_timeline.read().await.map_err(&open)?;
+    let to_hls = restored_timeline.read().await.map_err(&open)?;
+    let to_files = restored_timeline.read().await.map_err(&open)?;
     let (objects, to_publish) = mpsc::channel(MAX_WAITING_OBJECTS);
 
     // In the order of the audio's way, because the first failure in this order is the one that is told.
@@ -143,5 +155,14 @@ pub async fn run(
         real_time_factor: model.computed_seconds / audio_seconds,
         timings,
     };
-    Ok(Finished { segments: hls.segments, outcome })
+    let stems = job.outputs.contains(&OutputKind::Stems).then(|| PendingStems {
+        folder: job_folder,
+        programs: programs.clone(),
+        track,
+        original: decoded_timeline,
+        restored: restored_timeline,
+        frames: decoded.samples,
+        destination: job.destination.clone(),
+    });
+    Ok(Finished { segments: hls.segments, outcome, stems })
 }

@@ -10,16 +10,18 @@ mod outstanding;
 mod running;
 pub mod state;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shared_protocol::{
-    BootId, DurationMs, FailureCode, Hello, JobFailure, PROTOCOL_VERSION, Sampler, SamplerSpeed, TimestampMs,
-    WorkerMessage, encode_batch,
+    BootId, DurationMs, FailureCode, Hello, JobFailure, PROTOCOL_VERSION, Sampler, SamplerSpeed, StemFile,
+    TimestampMs, WorkerMessage, encode_batch,
 };
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 pub use backoff::Backoff;
@@ -52,9 +54,25 @@ const WORRYING_ABSENCE: DurationMs = DurationMs(30_000);
 /// Something that happened outside of the loop.
 #[derive(Debug)]
 enum Event {
-    Link { environment: usize, epoch: u64, event: LinkEvent },
-    Progressed { key: AttemptKey, update: ProgressUpdate },
-    Ended { key: AttemptKey, end: JobEnd },
+    Link {
+        environment: usize,
+        epoch: u64,
+        event: LinkEvent,
+    },
+    Progressed {
+        key: AttemptKey,
+        update: ProgressUpdate,
+    },
+    /// `follow_up` stops what is still being made of it.
+    Ended {
+        key: AttemptKey,
+        end: JobEnd,
+        follow_up: Option<CancellationToken>,
+    },
+    Followed {
+        key: AttemptKey,
+        stems: Result<Vec<StemFile>, JobFailure>,
+    },
 }
 
 /// One environment: its brain, and what its effects are done with.
@@ -74,6 +92,8 @@ pub struct Worker {
     members: Vec<Member>,
     slots: Slots,
     metrics: Metrics,
+    /// Completed attempts of which something is still being made.
+    following: BTreeMap<AttemptKey, CancellationToken>,
     shop: Shop,
     events: mpsc::Receiver<Event>,
     sender: mpsc::Sender<Event>,
@@ -114,6 +134,7 @@ impl Worker {
             members,
             slots: Slots::new(config.slots),
             metrics: Metrics::default(),
+            following: BTreeMap::new(),
             shop: Shop { tools, workspace: Arc::new(workspace) },
             events,
             sender,
@@ -183,8 +204,9 @@ impl Worker {
                 let Some(member) = self.members.get_mut(environment) else { return };
                 member.session.handle(now, Input::Progressed { job_id, attempt, update });
             }
-            Event::Ended { key, end } => {
+            Event::Ended { key, end, follow_up } => {
                 self.slots.ended(&key);
+                self.following.extend(follow_up.map(|stop| (key.clone(), stop)));
                 let (environment, job_id, attempt) = key;
                 let Some(member) = self.members.get_mut(environment) else { return };
                 let ended = match &end {
@@ -194,6 +216,12 @@ impl Worker {
                 };
                 self.metrics.count_end(member.environment.name.as_str(), ended);
                 member.session.handle(now, Input::Ended { job_id, attempt, end });
+            }
+            Event::Followed { key, stems } => {
+                self.following.remove(&key);
+                let (environment, job_id, attempt) = key;
+                let Some(member) = self.members.get_mut(environment) else { return };
+                member.session.handle(now, Input::Followed { job_id, attempt, stems });
             }
         }
     }
@@ -210,6 +238,7 @@ impl Worker {
             2 => {
                 tracing::info!("handing jobs back");
                 self.give_all(&Input::HandBack);
+                self.following.values().for_each(CancellationToken::cancel);
             }
             _ => {}
         }
@@ -305,7 +334,8 @@ impl Worker {
     }
 
     fn is_done(&mut self) -> bool {
-        let busy = self.members.iter().any(|member| member.session.running().len() > 0);
+        let running = self.members.iter().any(|member| member.session.running().len() > 0);
+        let busy = running || !self.following.is_empty();
         if self.signals_seen == 0 || (busy && self.signals_seen < 3) {
             self.idle_since = None;
             return false;

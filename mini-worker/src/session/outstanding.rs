@@ -88,7 +88,7 @@ impl Outstanding {
 }
 
 /// Whether a scheduler with these capabilities knows the type: optional types go only where they are listed.
-fn understood(message: &WorkerMessage, capabilities: &[String]) -> bool {
+pub(super) fn understood(message: &WorkerMessage, capabilities: &[String]) -> bool {
     match message {
         WorkerMessage::Stems(_) | WorkerMessage::Quality(_) => {
             capabilities.iter().any(|name| name == message.kind())

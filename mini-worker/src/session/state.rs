@@ -16,12 +16,12 @@ use shared_protocol::{
     Accept, Assign, Attempt, Cancel, Cancelled, Complete, DecodeError, DurationMs, Failed, FailureCode,
     Hello, HlsSegment, Item, JobFailure, JobId, JobOutcome, LinkReport, MessageId, PROTOCOL_VERSION, Phase,
     Ping, ProtocolError, Ready, Reject, RejectReason, RunningAttempt, SamplerSpeed, SchedulerMessage,
-    TimestampMs, Welcome, WorkerMessage,
+    StemFile, Stems, TimestampMs, Welcome, WorkerMessage,
 };
 
 use super::backoff::Backoff;
 use super::hold_back::HoldBack;
-use super::outstanding::Outstanding;
+use super::outstanding::{Outstanding, understood};
 use super::running::{ProgressUpdate, Running, StopCause};
 
 /// A connection that lived so long has proved itself: the next pause before reconnecting is a short one again. A
@@ -85,6 +85,15 @@ pub enum Input {
         attempt: Attempt,
         /// How.
         end: JobEnd,
+    },
+    /// The stems of an attempt that completed here are stored, or will not come.
+    Followed {
+        /// The job.
+        job_id: JobId,
+        /// The attempt.
+        attempt: Attempt,
+        /// What is stored, or why it is not.
+        stems: Result<Vec<StemFile>, JobFailure>,
     },
     /// Seconds of inference left on this worker. Reported in `ready` and in every ping.
     Backlog(f64),
@@ -301,6 +310,15 @@ impl Session {
                 }
             }
             Input::Ended { job_id, attempt, end } => self.handle_ended(now, job_id, attempt, end),
+            Input::Followed { job_id, attempt, stems } => {
+                let message_id = self.next_message_id();
+                let (files, failure) = match stems {
+                    Ok(files) => (files, None),
+                    Err(failure) => (Vec::new(), Some(failure)),
+                };
+                let stems = Stems { message_id, job_id, attempt, files, failure };
+                self.end_attempt(now, WorkerMessage::Stems(stems));
+            }
             // Estimates that are subtracted from each other may end up below nothing.
             Input::Backlog(seconds) => self.backlog_seconds = if seconds > 0.0 { seconds } else { 0.0 },
             Input::Measured { speeds, link } => {
@@ -485,7 +503,9 @@ impl Session {
 
     fn end_attempt(&mut self, now: TimestampMs, message: WorkerMessage) {
         self.effects.push_back(Effect::Journal(message.clone()));
-        if self.is_connected() {
+        if let Link::Ready(link) = &self.link
+            && understood(&message, &link.capabilities)
+        {
             self.effects.push_back(Effect::Send(message.clone()));
         }
         self.outstanding.add(message, now);

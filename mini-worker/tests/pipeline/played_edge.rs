@@ -28,12 +28,15 @@ pub enum Fault {
     Busy,
     /// Every third connection is closed without an answer.
     HangUp,
+    /// Stems are refused.
+    NoStems,
 }
 
 #[derive(Debug)]
 struct Shelf {
     upload: Vec<u8>,
     objects: BTreeMap<String, Vec<u8>>,
+    order: Vec<String>,
     fault: Fault,
     requests: u32,
 }
@@ -51,7 +54,13 @@ impl PlayedEdge {
     pub async fn start(upload: Vec<u8>, fault: Fault) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let shelf = Arc::new(Mutex::new(Shelf { upload, objects: BTreeMap::new(), fault, requests: 0 }));
+        let shelf = Arc::new(Mutex::new(Shelf {
+            upload,
+            objects: BTreeMap::new(),
+            order: vec![],
+            fault,
+            requests: 0,
+        }));
         let (sender, links) = mpsc::channel(8);
         let serving = Arc::clone(&shelf);
         tokio::spawn(async move {
@@ -81,7 +90,7 @@ impl PlayedEdge {
         link.send(&SchedulerMessage::Welcome(Welcome {
             protocol: PROTOCOL_VERSION,
             environment: "test".into(),
-            capabilities: vec![],
+            capabilities: vec!["job.stems".into()],
             ping_interval_ms: DurationMs(1_000),
         }))
         .await;
@@ -99,14 +108,24 @@ impl PlayedEdge {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner).objects.keys().cloned().collect()
     }
 
+    /// The names of the stored objects in the order in which they came.
+    pub fn stored_in_order(&self) -> Vec<String> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner).order.clone()
+    }
+
     /// The offer of an attempt at the upload.
     pub fn offer(&self, attempt: u32) -> SchedulerMessage {
+        self.offer_of(attempt, &[OutputKind::Hls, OutputKind::Flac])
+    }
+
+    /// The offer of an attempt at these outputs.
+    pub fn offer_of(&self, attempt: u32, outputs: &[OutputKind]) -> SchedulerMessage {
         let size = self.shelf.lock().unwrap_or_else(PoisonError::into_inner).upload.len() as u64;
         SchedulerMessage::Assign(Assign {
             job_id: job_id(),
             attempt: Attempt(attempt),
             sampler: Sampler::Flash,
-            outputs: vec![OutputKind::Hls, OutputKind::Flac],
+            outputs: outputs.to_vec(),
             source: Source { upload_id: UploadId::new("upl_1").unwrap(), name: "talk.wav".into(), size },
             ticket: "ticket".into(),
         })
@@ -195,7 +214,9 @@ async fn serve(stream: TcpStream, shelf: &Mutex<Shelf>) {
             match (shelf.fault, method.as_str()) {
                 (Fault::HangUp, _) if struck => return,
                 (Fault::Busy, "PUT") if struck => ("503 Service Unavailable", Vec::new()),
+                (Fault::NoStems, "PUT") if path.contains("/stems/") => ("403 Forbidden", Vec::new()),
                 (_, "PUT") => {
+                    shelf.order.push(path.clone());
                     shelf.objects.insert(path, body);
                     ("201 Created", Vec::new())
                 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::studio::{Studio, decoded};
+use crate::studio::{Studio, decoded, decoded_24};
 
 /// Speech-like: a tone that comes and goes, with noise.
 pub fn talk(seconds: u32) -> String {
@@ -112,4 +112,35 @@ fn wait_for(mut done: impl FnMut() -> bool) {
         #[expect(clippy::disallowed_methods, reason = "this test has no runtime")]
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+#[test]
+fn speech_and_background_add_up_to_the_recording_sample_by_sample() {
+    let studio = Studio::new();
+    let file = studio.make("talk.wav", &talk(33));
+    let results = studio.restore(&[file], &["--outputs", "stems"]);
+    let result = &results[0];
+    assert_eq!(result.code(), "ok", "{result:?}");
+    let read = |name: &str| decoded_24(&result.file("stems").join(name));
+    let [speech, background, original] = ["speech", "background", "original"].map(|stem| {
+        let whole = read(&format!("{stem}.flac"));
+        let chunks = [read(&format!("{stem}-00000.flac")), read(&format!("{stem}-00001.flac"))];
+        assert_eq!(chunks[0].len(), 30 * 48_000, "{stem}");
+        assert!(chunks.concat() == whole, "{stem}: the chunks are the whole");
+        whole
+    });
+    assert_eq!(original.len(), 33 * 48_000);
+    let sums: Vec<i32> =
+        speech.iter().zip(&background).map(|(speech, background)| speech + background).collect();
+    assert!(sums == original, "exactly");
+    let energy = |samples: &[i32]| samples.iter().map(|s| f64::from(*s).powi(2)).sum::<f64>();
+    assert!(energy(&background) > 0.0 && energy(&speech) > 0.0);
+
+    let manifest = std::fs::read(result.file("stems").join("manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    assert_eq!(manifest["frames"], 33 * 48_000);
+    assert_eq!(manifest["clippedSamples"], 0);
+    assert_eq!(manifest["stems"][1]["name"], "background");
+    assert_eq!(manifest["stems"][1]["chunks"].as_array().map(Vec::len), Some(2));
+    assert_eq!(manifest["stems"][2]["master"]["name"], "original.flac");
 }

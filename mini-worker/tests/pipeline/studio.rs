@@ -119,6 +119,18 @@ pub fn decoded(path: &Path) -> Vec<i16> {
     output.stdout.as_chunks::<2>().0.iter().map(|bytes| i16::from_le_bytes(*bytes)).collect()
 }
 
+/// Decodes a result of 24 bits to whole numbers, all channels after each other in time.
+pub fn decoded_24(path: &Path) -> Vec<i32> {
+    let output = Command::new("ffmpeg")
+        .args(["-hide_banner", "-v", "error", "-nostdin", "-i"])
+        .arg(path)
+        .args(["-f", "s32le", "pipe:1"])
+        .output()
+        .expect("ffmpeg is installed");
+    assert!(output.status.success(), "{}: {}", path.display(), String::from_utf8_lossy(&output.stderr));
+    output.stdout.as_chunks::<4>().0.iter().map(|bytes| i32::from_le_bytes(*bytes) >> 8).collect()
+}
+
 /// What ffprobe says of a result's only stream: codec, sample rate, channels.
 pub fn described(path: &Path) -> String {
     let output = Command::new("ffprobe")

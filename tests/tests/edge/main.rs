@@ -19,6 +19,7 @@ mod operating;
 mod parts;
 mod playback;
 mod playlist;
+mod stems;
 mod uplink;
 mod uploads;
 mod worker_link;

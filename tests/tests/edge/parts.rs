@@ -73,7 +73,9 @@ fn an_object_of_parts_is_read_back_whole_and_a_lost_answer_is_asked_for_again() 
     let announced = parts.announce(&whole, &sha256).expect(200).json();
     assert_eq!(announced["uploadId"], Value::Null, "nothing is left to be put");
     parts.announce(&whole, &hex(b"other")).expect_problem(409, "object_exists");
-    worker.put_object(&assign, "files/restored.wav", "audio/wav", b"small").expect_problem(409, "object_exists");
+    worker
+        .put_object(&assign, "files/restored.wav", "audio/wav", b"small")
+        .expect_problem(409, "object_exists");
 
     let file = shared_protocol::PublishedFile {
         name: "restored.wav".into(),

@@ -10,7 +10,7 @@ use super::Content;
 use crate::job::error::{FileError, JobError};
 
 /// A folder that results are written into.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct FolderDestination {
     root: PathBuf,
 }

@@ -28,7 +28,7 @@ pub const MOST_IN_LINE: usize = 32;
 const HASHED_AT_ONCE: usize = 256 * 1024;
 
 /// Where the objects of an attempt go.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Destination {
     /// To the edge's storage.
     Edge(EdgeAccess),
@@ -74,7 +74,7 @@ pub struct PublishedFiles {
 
 impl Destination {
     /// Stores one object under a path such as `hls/seg-00000.m4s`.
-    async fn put(
+    pub(super) async fn put(
         &self,
         path: &str,
         content_type: &str,
