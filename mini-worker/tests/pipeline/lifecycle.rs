@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use shared_protocol::{Complete, FailureCode, WorkerMessage};
+use shared_protocol::{Complete, FailureCode, Phase, WorkerMessage};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::fleet::{Worker, is_end, recording};
-use crate::played_edge::{Fault, PlayedEdge, PlayedLink};
+use crate::played_edge::{Fault, PlayedEdge, PlayedLink, cancel};
 use crate::studio::Studio;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -90,6 +90,33 @@ async fn no_program_outlives_a_worker_that_is_killed() {
         !stat.is_empty() && !stat.contains(") Z ")
     };
     until("the programs to end", || (!programs.iter().any(alive)).then_some(())).await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_cancel_takes_effect_in_every_stage_and_leaves_nothing_of_the_job() {
+    let studio = Studio::new();
+    let mut edge = PlayedEdge::start(recording(&studio, 20), Fault::None).await;
+    let worker = Worker::start_with(&studio, &edge, "work_folder = \"work\"");
+    let id = worker.child.id().unwrap();
+    let (mut link, _) = edge.next_link().await;
+    let stages = [Phase::Downloading, Phase::PreparingAudio, Phase::Restoring, Phase::Publishing];
+    for (attempt, stage) in (1..).zip(stages) {
+        link.send(&edge.offer(attempt)).await;
+        link.find(|message| matches!(message, WorkerMessage::Progress(p) if p.phase >= stage)).await;
+        link.send(&cancel(attempt)).await;
+        let end = link.find(is_end).await;
+        let in_time = matches!(end, WorkerMessage::Cancelled(_));
+        // At the very end a completion may be quicker.
+        assert!(
+            in_time || (stage == Phase::Publishing && matches!(end, WorkerMessage::Complete(_))),
+            "{end:?}"
+        );
+        link.acknowledge(end.message_id().unwrap()).await;
+        link.find(|message| matches!(message, WorkerMessage::Ready(ready) if ready.slots == 1)).await;
+        assert_eq!(std::fs::read_dir(studio.path("work/jobs")).unwrap().count(), 0, "{stage:?}");
+        until("the programs to end", || children(id).is_empty().then_some(())).await;
+    }
 }
 
 /// A small file system of its own, unmounted with this value; none where this user may not mount.

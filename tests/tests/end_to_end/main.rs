@@ -5,6 +5,7 @@
 
 mod bad_recordings;
 mod crashes;
+mod environments;
 mod large_files;
 mod listening;
 mod restoring;
