@@ -13,6 +13,7 @@ const MAX_NEEDS: usize = 1_000;
 impl Scheduler {
     /// Offers queued jobs in order for as long as somebody has an open slot for them.
     pub(super) fn dispatch(&mut self, now: TimestampMs) {
+        self.match_owed = false;
         if self.paused || self.queue.is_idle() {
             return;
         }
@@ -24,6 +25,13 @@ impl Scheduler {
         if offered {
             // The order that the picks leave behind.
             self.save_meta();
+        }
+    }
+
+    /// After what opens no slot and queues no job: nothing to look for, unless this brain has just been restored.
+    pub(super) fn dispatch_if_owed(&mut self, now: TimestampMs) {
+        if self.match_owed {
+            self.dispatch(now);
         }
     }
 

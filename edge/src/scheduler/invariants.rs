@@ -34,6 +34,17 @@ impl Scheduler {
                 }
             }
         }
+        let with_workers = self.jobs.values().filter_map(|job| Some((job.state.worker()?, &job.id)));
+        let mut counted = 0;
+        for (worker, id) in with_workers {
+            counted += 1;
+            if !self.held.of(worker).any(|held| held == id) {
+                return Err(format!("job {id} is with {worker}, and not among what it has"));
+            }
+        }
+        if self.held.len() != counted {
+            return Err(format!("{} jobs are noted as with workers, and {counted} are", self.held.len()));
+        }
         if self.queue.len() > self.jobs.len() {
             return Err("the queue names jobs that are not live".to_owned());
         }

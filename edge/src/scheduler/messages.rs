@@ -55,10 +55,17 @@ impl Scheduler {
         match message {
             WorkerMessage::Hello(_) => {}
             WorkerMessage::Ready(ready) => self.ready(now, &worker, connection, ready),
-            WorkerMessage::Ping(ping) => self.ping(&worker, connection, &ping),
+            // The two that come often open no slot and queue nothing.
+            WorkerMessage::Ping(ping) => {
+                self.ping(&worker, connection, &ping);
+                return self.dispatch_if_owed(now);
+            }
             WorkerMessage::Accept(accept) => self.accept(now, &worker, accept),
             WorkerMessage::Reject(reject) => self.reject(now, &worker, &reject),
-            WorkerMessage::Progress(progress) => self.progress(now, &worker, progress),
+            WorkerMessage::Progress(progress) => {
+                self.progress(now, &worker, progress);
+                return self.dispatch_if_owed(now);
+            }
             // Terminal ones were handled above.
             WorkerMessage::Complete(_)
             | WorkerMessage::Failed(_)

@@ -14,6 +14,7 @@ mod effect;
 pub mod estimate;
 mod fleet;
 mod follow_up;
+mod held;
 mod invariants;
 mod job;
 mod messages;
@@ -57,6 +58,7 @@ pub use transition::{MAX_HISTORY, Reason, Transition};
 pub use waiting::{Waiting, WaitsFor};
 
 use fleet::Fleet;
+use held::Held;
 use queue::Queue;
 use receipts::Receipts;
 use timer::Timers;
@@ -106,6 +108,7 @@ pub struct Meta {
 pub struct Scheduler {
     config: Config,
     jobs: BTreeMap<JobId, Job>,
+    held: Held,
     queue: Queue,
     fleet: Fleet,
     timers: Timers,
@@ -118,6 +121,8 @@ pub struct Scheduler {
     listened_to: bool,
     pause_notes: Vec<PauseNote>,
     effects: VecDeque<Effect>,
+    /// Something may have changed since jobs and slots were last matched.
+    match_owed: bool,
     /// Workers of whom something changed in this turn.
     touched: BTreeSet<WorkerId>,
 }
@@ -128,6 +133,7 @@ impl Scheduler {
         Self {
             config,
             jobs: BTreeMap::new(),
+            held: Held::default(),
             queue: Queue::default(),
             fleet: Fleet::default(),
             timers: Timers::default(),
@@ -139,6 +145,7 @@ impl Scheduler {
             listened_to: false,
             pause_notes: Vec::new(),
             effects: VecDeque::new(),
+            match_owed: true,
             touched: BTreeSet::new(),
         }
     }
@@ -172,7 +179,7 @@ impl Scheduler {
 
     /// The attempts that a worker holds.
     pub fn held_by<'a>(&'a self, worker: &'a WorkerId) -> impl Iterator<Item = &'a Job> {
-        self.jobs.values().filter(move |job| job.state.worker() == Some(worker))
+        self.held.of(worker).filter_map(|id| self.jobs.get(id))
     }
 
     /// The jobs that may start now in the order in which they should.
@@ -298,6 +305,14 @@ impl Scheduler {
         let stepped = job.step(now, attempt, step, reason);
         debug_assert_eq!(stepped, Ok(()), "it fits");
         let change = JobChange::between(&before, &job.state);
+        if job.state.worker() != holder.as_ref() {
+            if let Some(holder) = &holder {
+                self.held.remove(holder, id);
+            }
+            if let Some(holder) = job.state.worker() {
+                self.held.insert(holder, id);
+            }
+        }
         let gone = holder.filter(|holder| job.state.worker() != Some(holder));
         if let Some(holder) = gone
             && let Some(entry) = self.fleet.get_mut(&holder)

@@ -91,6 +91,9 @@ impl Scheduler {
         if job.cancel_requested {
             self.timers.set(Timer::CancelUnconfirmed(job.id.clone()), now + CANCEL_TIMEOUT);
         }
+        if let Some(worker) = job.state.worker() {
+            self.held.insert(worker, &job.id);
+        }
         self.jobs.insert(job.id.clone(), job);
     }
 
