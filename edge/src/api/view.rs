@@ -340,6 +340,32 @@ pub struct QueueView {
     pub limit: usize,
 }
 
+/// What the scheduler's object used since it was last made, by what the platform bills and bounds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageView {
+    /// When it was made.
+    pub since_ms: TimestampMs,
+    /// Requests to it, the upgrades of sockets included.
+    pub requests: u64,
+    /// Frames from workers. Twenty are billed as one request.
+    pub frames_in: u64,
+    /// Frames to workers. Not billed.
+    pub frames_out: u64,
+    /// Times that its alarm went off. Each is billed as a request.
+    pub alarms: u64,
+    /// Times that its alarm was set. Each is billed as a row written.
+    pub alarms_set: u64,
+    /// Rows that statements read, those of indexes included.
+    pub rows_read: u64,
+    /// Rows that statements wrote, those of indexes included.
+    pub rows_written: u64,
+    /// Size of the database.
+    pub database_bytes: u64,
+    /// Memory of the Wasm instance, which only grows. The platform's bound of 128 MB is on this and what JavaScript holds.
+    pub memory_bytes: u64,
+}
+
 /// A worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -13,6 +13,7 @@ use worker::{Date, Env, Result, ScheduledTime, State, console_error, js_sys};
 
 use super::deliveries::Deliveries;
 use super::store::Store;
+use super::usage::Usage;
 use super::{auth, frontend_worker, now, sockets, webhook_policy};
 use crate::api::ticket::{Claims, JOB_TICKET_LIFETIME, JobClaims, TicketKeys};
 use crate::job_events;
@@ -24,6 +25,9 @@ const ALARM_OVERDUE: DurationMs = DurationMs::from_secs(5);
 
 /// An alarm that fails is tried again after this time, however often.
 const ALARM_RETRY: DurationMs = DurationMs::from_secs(15);
+
+/// Variable of an environment with another bound of live jobs.
+const MAX_LIVE_JOBS: &str = "MAX_LIVE_JOBS";
 
 /// Dead letters are kept for so long.
 const KEEP_DEAD_LETTERS: DurationMs = DurationMs::from_secs(30 * 24 * 60 * 60);
@@ -42,6 +46,7 @@ pub struct Drive {
     this: Weak<Self>,
     state: State,
     store: Store,
+    usage: Rc<Usage>,
     config: Config,
     outbox_config: OutboxConfig,
     deliveries: Deliveries,
@@ -55,10 +60,12 @@ impl Drive {
     /// The drive of an object that was just made.
     pub fn new(state: State, env: &Env) -> Rc<Self> {
         let ticket_keys = auth::ticket_keys(env).map_err(|error| console_error!("{error}")).ok();
+        let usage = Rc::new(Usage::begin());
         Rc::new_cyclic(|this| Self {
             this: Weak::clone(this),
-            store: Store::new(state.storage()),
-            config: Config { environment: frontend_worker::environment(env), ..Config::default() },
+            store: Store::new(state.storage(), Rc::clone(&usage)),
+            usage,
+            config: config(env),
             outbox_config: OutboxConfig { urls: webhook_policy(env), ..OutboxConfig::default() },
             deliveries: Deliveries::default(),
             ticket_keys,
@@ -71,6 +78,11 @@ impl Drive {
     /// The tables, for what is asked of ended jobs. Migrated once [`Drive::turn`] ran.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// Counts what the object uses.
+    pub fn usage(&self) -> &Usage {
+        &self.usage
     }
 
     /// The object's state.
@@ -108,6 +120,7 @@ impl Drive {
 
     /// A turn for whatever is due.
     pub async fn alarm(&self) -> Result<()> {
+        self.usage.alarm();
         // A fired alarm is used up, and a throwing handler is retried six times and then dropped. So the next one is
         // set before anything can fail.
         self.set_alarm(now() + ALARM_RETRY).await?;
@@ -176,7 +189,7 @@ impl Drive {
         let mut pending: Option<(ConnectionId, Vec<SchedulerMessage>)> = None;
         let flush = |pending: &mut Option<(ConnectionId, Vec<SchedulerMessage>)>| {
             if let Some((connection, messages)) = pending.take() {
-                sockets::send(&self.state, connection, &messages);
+                self.usage.frames_out(sockets::send(&self.state, connection, &messages));
             }
         };
         for effect in effects {
@@ -270,6 +283,7 @@ impl Drive {
 
     async fn set_alarm(&self, at: TimestampMs) -> Result<()> {
         self.alarm_at.set(Some(at));
+        self.usage.alarm_set();
         let date = ScheduledTime::new(js_sys::Date::from(Date::from(worker::DateInit::Millis(at.0))));
         let set = self.state.storage().set_alarm(date).await;
         if set.is_err() {
@@ -283,4 +297,21 @@ impl Drive {
 fn handle_deadline(brains: &mut Brains, now: TimestampMs) {
     brains.scheduler.handle_deadline(now);
     brains.outbox.handle_deadline(now);
+}
+
+/// What the operator set for this environment, and what holds otherwise.
+fn config(env: &Env) -> Config {
+    let default = Config::default();
+    let max_live_jobs = match env.var(MAX_LIVE_JOBS).map(|text| text.to_string().parse()) {
+        Ok(Ok(jobs)) => jobs,
+        Ok(Err(error)) => {
+            console_error!(
+                "the variable {MAX_LIVE_JOBS} is not a number of jobs, so {} holds: {error}",
+                default.max_live_jobs
+            );
+            default.max_live_jobs
+        }
+        Err(_) => default.max_live_jobs,
+    };
+    Config { environment: frontend_worker::environment(env), max_live_jobs, ..default }
 }

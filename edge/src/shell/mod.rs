@@ -26,6 +26,7 @@ mod sockets;
 mod store;
 mod transaction;
 mod uploads;
+mod usage;
 mod webhooks;
 mod webhooks_do;
 mod workers;

@@ -32,6 +32,7 @@ impl DurableObject for Scheduler {
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
+        self.drive.usage().request();
         if request.path() == CONNECT_PATH {
             let key_id = request.headers().get(WORKER_KEY_HEADER)?.unwrap_or_default();
             return self.accept_worker(&key_id).await;
@@ -46,6 +47,7 @@ impl DurableObject for Scheduler {
     }
 
     async fn websocket_message(&self, socket: WebSocket, message: WebSocketIncomingMessage) -> Result<()> {
+        self.drive.usage().frame_in();
         let WebSocketIncomingMessage::String(text) = message else {
             let reason = "frames are text".to_owned();
             sockets::refuse(&socket, unreadable(&DecodeError::Malformed { reason, kind: None }));
@@ -120,6 +122,7 @@ impl Scheduler {
             Call::Cancel { tenant, job_id } => self.cancel(&tenant, &job_id).await,
             Call::List { tenant, list } => self.list(&tenant, list).await,
             Call::Status => Ok(Reply::Status(self.drive.turn(|brain, _| StatusView::of(brain)).await?)),
+            Call::Usage => Ok(Reply::Usage(self.drive.store().usage())),
             Call::Poke => {
                 self.drive.poke().await?;
                 Ok(Reply::Poked)

@@ -53,16 +53,20 @@ pub fn remember(state: &State, connection: ConnectionId, snapshot: WorkerSnapsho
     Ok(())
 }
 
-/// Sends messages in their order. A socket that is gone takes none; its close event is on its way.
-pub fn send(state: &State, connection: ConnectionId, messages: &[SchedulerMessage]) {
+/// Sends messages in their order; returns how many frames that took. A socket that is gone takes none; its close event is on
+/// its way.
+pub fn send(state: &State, connection: ConnectionId, messages: &[SchedulerMessage]) -> u64 {
+    let mut frames = 0;
     for socket in of_connection(state, connection) {
         for frame in encode_batch(messages) {
             if let Err(error) = socket.send_with_str(frame) {
                 console_warn!("connection {}: nothing can be sent: {error}", connection.0);
-                return;
+                return frames;
             }
+            frames += 1;
         }
     }
+    frames
 }
 
 /// Answers something that could not be read.

@@ -1,14 +1,18 @@
 //! The scheduler's SQLite: its schema, its migrations, and every statement.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use shared_protocol::{JobId, MessageId, TenantId, TimestampMs, encode, limits::STEMS_WINDOW};
 use worker::{Error, Result, SqlStorage, SqlStorageValue, Storage};
 
 use super::outbox_store;
 use super::transaction::{Statement, execute_all};
+use super::usage::Usage;
 use crate::api::request::{ListJobs, ListState};
+use crate::api::view::UsageView;
 use crate::outbox;
 use crate::records::{RowError, audit_row, control_row, follow_up_row, job_row, meta_row, playlist_row};
 use crate::scheduler::{ConnectionId, Effect, FollowUp, Job, KnownKey, Meta, Restored};
@@ -79,12 +83,18 @@ struct Number {
 #[derive(Debug)]
 pub struct Store {
     storage: Storage,
+    usage: Rc<Usage>,
 }
 
 impl Store {
     /// The tables behind an object's storage.
-    pub fn new(storage: Storage) -> Self {
-        Self { storage }
+    pub fn new(storage: Storage, usage: Rc<Usage>) -> Self {
+        Self { storage, usage }
+    }
+
+    /// What the object has used so far.
+    pub fn usage(&self) -> UsageView {
+        self.usage.view(&self.storage.sql())
     }
 
     /// The database.
@@ -94,8 +104,8 @@ impl Store {
 
     /// Brings the schema to this release's version.
     pub fn migrate(&self) -> Result<()> {
-        let sql = self.storage.sql();
-        sql.exec("CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY)", None)?;
+        let table = "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY)";
+        self.storage.sql().exec(table, None)?;
         let done = self.number("SELECT MAX(version) AS value FROM migrations")?;
         for (version, steps) in (1_i64..).zip(MIGRATIONS) {
             if u64::try_from(version).is_ok_and(|version| version <= done) {
@@ -107,7 +117,7 @@ impl Store {
                 sql: "INSERT INTO migrations (version) VALUES (?)",
                 values: vec![version.into()],
             });
-            execute_all(&self.storage, statements)?;
+            execute_all(&self.storage, &self.usage, statements)?;
         }
         Ok(())
     }
@@ -119,7 +129,7 @@ impl Store {
         if statements.is_empty() {
             return Ok(());
         }
-        execute_all(&self.storage, statements)
+        execute_all(&self.storage, &self.usage, statements)
     }
 
     /// Everything that the scheduler is restored from, but its connections.
@@ -149,9 +159,8 @@ impl Store {
             message_id: MessageId,
             at_ms: f64,
         }
-        let rows: Vec<Receipt> =
-            self.storage.sql().exec("SELECT message_id, at_ms FROM receipts", None)?.to_array()?;
-        Ok(rows.into_iter().map(|row| (row.message_id, TimestampMs(row.at_ms as u64))).collect())
+        let receipt = |row: Receipt| Ok((row.message_id, TimestampMs(row.at_ms as u64)));
+        self.rows("SELECT message_id, at_ms FROM receipts", Vec::new(), receipt)
     }
 
     /// Of every job that was completed within the window: what followed so far, or that nothing has.
@@ -180,8 +189,21 @@ impl Store {
         struct Body {
             body: String,
         }
-        let rows: Vec<Body> = self.storage.sql().exec(sql, values)?.to_array()?;
-        Ok(rows.into_iter().map(|row| row.body).collect())
+        self.rows(sql, values, |row: Body| Ok(row.body))
+    }
+
+    /// The rows of a query, read one by one: all live jobs as JavaScript's objects at once would be more than an object's memory
+    /// has room for.
+    fn rows<R: DeserializeOwned, T>(
+        &self,
+        sql: &str,
+        values: Vec<SqlStorageValue>,
+        read: impl Fn(R) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let cursor = self.storage.sql().exec(sql, values)?;
+        let rows = cursor.next::<R>().map(|row| read(row?)).collect();
+        self.usage.rows(cursor.rows_read(), cursor.rows_written());
+        rows
     }
 
     /// A job, live or ended.
@@ -232,15 +254,16 @@ impl Store {
     }
 
     fn jobs(&self, condition: &str, values: Vec<SqlStorageValue>) -> Result<Vec<Job>> {
-        let rows: Vec<JobWithPlaylist> =
-            self.storage.sql().exec(&format!("{JOB_COLUMNS}{condition}"), values)?.to_array()?;
-        rows.iter().map(|row| read(row).map_err(unreadable)).collect()
+        self.rows(&format!("{JOB_COLUMNS}{condition}"), values, |row: JobWithPlaylist| {
+            read(&row).map_err(unreadable)
+        })
     }
 
     /// The one number of a query; 0 when there is none. (The cursor's own `one()` hangs on no rows.)
     pub(super) fn number(&self, sql: &str) -> Result<u64> {
-        let rows: Vec<Number> = self.storage.sql().exec(sql, None)?.to_array()?;
-        Ok(rows.first().and_then(|row| row.value).map_or(0, |value| value as u64))
+        let numbers =
+            self.rows(sql, Vec::new(), |row: Number| Ok(row.value.map_or(0, |value| value as u64)))?;
+        Ok(numbers.first().copied().unwrap_or(0))
     }
 }
 

@@ -1,8 +1,12 @@
 //! `ctx.storage.transactionSync`, which the `worker` crate does not bind.
 
+use std::rc::Rc;
+
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::{Closure, JsValue, wasm_bindgen};
 use worker::{Result, SqlStorageValue, Storage};
+
+use super::usage::Usage;
 
 /// Runs within the transaction; an error thrown from it rolls everything back.
 type Body = dyn FnMut() -> std::result::Result<JsValue, JsValue>;
@@ -28,11 +32,12 @@ pub struct Statement {
 }
 
 /// Executes all statements, or none of them.
-pub fn execute_all(storage: &Storage, statements: Vec<Statement>) -> Result<()> {
-    let sql = storage.sql();
+pub fn execute_all(storage: &Storage, usage: &Rc<Usage>, statements: Vec<Statement>) -> Result<()> {
+    let (sql, usage) = (storage.sql(), Rc::clone(usage));
     let body = move || {
         for statement in &statements {
-            sql.exec(statement.sql, statement.values.clone()).map_err(JsValue::from)?;
+            let done = sql.exec(statement.sql, statement.values.clone()).map_err(JsValue::from)?;
+            usage.rows(done.rows_read(), done.rows_written());
         }
         Ok(JsValue::UNDEFINED)
     };
