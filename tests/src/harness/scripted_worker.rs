@@ -238,11 +238,7 @@ impl ScriptedWorker {
                 reason: frame.map(|frame| frame.reason.to_string()).unwrap_or_default(),
             }),
             Ok(_) => Ok(true),
-            Err(tungstenite::Error::Io(error))
-                if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) =>
-            {
-                Ok(false)
-            }
+            Err(error) if is_timeout(&error) => Ok(false),
             Err(_) => Err(Closed { code: None, reason: String::new() }),
         }
     }
@@ -503,6 +499,12 @@ impl ScriptedWorker {
     pub fn vanish(self) {
         drop(self.socket);
     }
+}
+
+/// Nothing came in time, and the connection lives on.
+pub(super) fn is_timeout(error: &tungstenite::Error) -> bool {
+    use std::io::ErrorKind::{TimedOut, WouldBlock};
+    matches!(error, tungstenite::Error::Io(error) if matches!(error.kind(), WouldBlock | TimedOut))
 }
 
 fn fresh_message_id() -> MessageId {

@@ -9,6 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use edge::api::call::{Call, Reply};
+use edge::api::view::UsageView;
+use serde_json::{Value, json};
+
 use super::{Api, Installation, Key, Keys, PATIENCE, WorkerdConfig, wall_clock::WallClock};
 
 /// How to boot an edge.
@@ -16,6 +20,8 @@ use super::{Api, Installation, Key, Keys, PATIENCE, WorkerdConfig, wall_clock::W
 pub struct EdgeOptions {
     /// Makes [`Edge::set_wall_clock_ahead`] work.
     pub movable_wall_clock: bool,
+    /// Variables beside those of `wrangler.toml`, or in their place.
+    pub vars: &'static [(&'static str, &'static str)],
 }
 
 /// A running edge. It ends with this value, and with the thread that booted it should the test be killed.
@@ -26,6 +32,7 @@ pub struct Edge {
     clock: Option<WallClock>,
     process: Option<Child>,
     port: u16,
+    control_port: u16,
     log: Log,
 }
 
@@ -72,10 +79,22 @@ impl Edge {
         symlink(&installation.miniflare_workers, path.join("miniflare"))
             .expect("a temporary folder can be written");
         let assets = installation.edge_build.join("assets");
-        let config = WorkerdConfig::read().to_capnp(&path.join("state"), &assets, &Keys::secrets());
+        let mut config = WorkerdConfig::read();
+        for (name, value) in options.vars {
+            config.set_var(name, value);
+        }
+        let config = config.to_capnp(&path.join("state"), &assets, &Keys::secrets());
         std::fs::write(path.join("edge.capnp"), config).expect("a temporary folder can be written");
         let clock = options.movable_wall_clock.then(|| WallClock::build(path));
-        let mut edge = Self { installation, folder, clock, process: None, port: 0, log: Log::default() };
+        let mut edge = Self {
+            installation,
+            folder,
+            clock,
+            process: None,
+            port: 0,
+            control_port: 0,
+            log: Log::default(),
+        };
         edge.boot();
         edge
     }
@@ -104,10 +123,11 @@ impl Edge {
         let log = self.log.clone();
         read_lines(process.stdout.take(), move |line| {
             let event = serde_json::from_str::<serde_json::Value>(line).unwrap_or_default();
-            match event["port"].as_u64().and_then(|port| u16::try_from(port).ok()) {
-                Some(port) if event["event"] == "listen" => {
+            let port = event["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+            match (port, event["socket"].as_str()) {
+                (Some(port), Some(socket)) if event["event"] == "listen" => {
                     // Nobody waits any more when the boot was given up.
-                    listening.send(port).unwrap_or_default();
+                    listening.send((socket.to_owned(), port)).unwrap_or_default();
                 }
                 _ => log.add(line),
             }
@@ -115,9 +135,12 @@ impl Edge {
         let log = self.log.clone();
         read_lines(process.stderr.take(), move |line| log.add(line));
         self.process = Some(process);
-        match port.recv_timeout(PATIENCE) {
-            Ok(port) => self.port = port,
-            Err(_) => panic!("workerd does not listen:\n{}", self.log()),
+        for _ in ["http", "control"] {
+            match port.recv_timeout(PATIENCE) {
+                Ok((socket, port)) if socket == "http" => self.port = port,
+                Ok((_, port)) => self.control_port = port,
+                Err(_) => panic!("workerd does not listen:\n{}", self.log()),
+            }
         }
         started.elapsed()
     }
@@ -159,6 +182,49 @@ impl Edge {
     /// Its API without any key.
     pub fn api_without_key(&self) -> Api {
         Api::new(self.origin(), None)
+    }
+
+    /// The process.
+    ///
+    /// # Panics
+    /// It was killed.
+    pub fn process_id(&self) -> u32 {
+        self.process.as_ref().expect("it runs").id()
+    }
+
+    /// Calls the scheduler's object as the Worker in front does, one call after the other.
+    ///
+    /// # Panics
+    /// It does not answer.
+    pub fn call_scheduler(&self, calls: &[Call]) -> Vec<Reply> {
+        self.control(&json!({ "calls": calls }))
+    }
+
+    /// What the scheduler's object has used since it was last made.
+    ///
+    /// # Panics
+    /// It does not say.
+    pub fn usage(&self) -> UsageView {
+        match self.call_scheduler(&[Call::Usage]).pop() {
+            Some(Reply::Usage(usage)) => usage,
+            other => panic!("usage was asked for, and the answer is {other:?}"),
+        }
+    }
+
+    /// Takes the objects' memory, as the platform does when it needs it. Sockets live on.
+    ///
+    /// # Panics
+    /// It cannot be done.
+    pub fn evict(&self) {
+        self.control(&json!({ "evict": { "webSockets": "hibernate" } }));
+    }
+
+    fn control(&self, order: &Value) -> Vec<Reply> {
+        let control = Api::new(format!("http://127.0.0.1:{}", self.control_port), None);
+        let answer = control.post("/", order);
+        serde_json::from_slice(&answer.body).unwrap_or_else(|error| {
+            panic!("the control answered {} {} ({error})\n{}", answer.status, answer.text(), self.log())
+        })
     }
 
     /// Sets how far its wall clock is ahead of this machine's.

@@ -92,6 +92,11 @@ impl WorkerdConfig {
             .collect()
     }
 
+    /// Sets a variable as an operator may, whether `wrangler.toml` has it or not.
+    pub fn set_var(&mut self, name: &str, value: &str) {
+        self.vars.insert(name.to_owned(), value.to_owned());
+    }
+
     /// Kind and name of every binding, sorted; the same for every environment.
     pub fn bindings(&self) -> Vec<String> {
         let mut all: Vec<String> = self.vars.keys().map(|name| format!("var {name}")).collect();
@@ -122,6 +127,7 @@ impl WorkerdConfig {
                 self.compatibility_flags.iter().map(|flag| text(flag)).collect::<Vec<_>>().join(", "),
             ),
             ("@NAMESPACES@", namespaces.join(", ")),
+            ("@CONTROL@", text(include_str!("control.js"))),
             ("@BINDINGS@", self.capnp_bindings(secrets).join(",\n    ")),
         ]
         .iter()

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// An edge with a job of one segment and one file, and its playback link.
 fn playable() -> (Edge, Api, String, Value) {
-    let edge = Edge::start_with(EdgeOptions { movable_wall_clock: true });
+    let edge = Edge::start_with(EdgeOptions { movable_wall_clock: true, ..EdgeOptions::default() });
     let api = edge.api(Keys::ACME);
     let id = api.queue_job();
     let mut worker = ScriptedWorker::ready(&edge, "mini-1", 1);

@@ -76,7 +76,7 @@ fn content_with_another_checksum_is_not_stored() {
 
 #[test]
 fn a_ticket_is_good_for_its_own_upload_only_and_not_for_ever() {
-    let edge = Edge::start_with(EdgeOptions { movable_wall_clock: true });
+    let edge = Edge::start_with(EdgeOptions { movable_wall_clock: true, ..EdgeOptions::default() });
     let api = edge.api(Keys::ACME);
     let mine = api.announce(&json!({ "name": "a.wav", "size": CONTENT.len() }));
     let other = api.announce(&json!({ "name": "b.wav", "size": CONTENT.len() }));

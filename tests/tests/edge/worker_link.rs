@@ -138,7 +138,7 @@ fn numbers_that_make_no_sense_do_not_unsettle_the_scheduler() {
 #[test]
 fn a_worker_with_a_clock_days_off_is_a_worker_like_any_other() {
     // The scheduler's clock runs ahead by three days; nothing that a worker sends is compared with it.
-    let edge = Edge::start_with(EdgeOptions { movable_wall_clock: true });
+    let edge = Edge::start_with(EdgeOptions { movable_wall_clock: true, ..EdgeOptions::default() });
     edge.set_wall_clock_ahead(Duration::from_secs(3 * 86_400));
     let api = edge.api(Keys::ACME);
     let id = api.queue_job();

@@ -3,6 +3,7 @@
 //! A bench prints a table and, as the very last line, `NAME: figure (goal ...) met` or `missed`.
 
 mod burst;
+mod cost;
 mod first_audio;
 mod head_of_line;
 mod overlap;
@@ -57,6 +58,11 @@ const BENCHES: &[Bench] = &[
         name: "soak",
         about: "many jobs: memory, descriptors, threads, programs and disk before, at the peak and after",
         run: soak::run,
+    },
+    Bench {
+        name: "cost",
+        about: "what one whole job costs, in what the platform bills: requests, frames, alarms, rows",
+        run: cost::run,
     },
 ];
 
