@@ -300,12 +300,17 @@ pub struct Quality {
 impl WorkerMessage {
     /// The id under which a terminal message is acknowledged, when it is one.
     pub fn message_id(&self) -> Option<&MessageId> {
+        self.terminal().map(|(message_id, _)| message_id)
+    }
+
+    /// The id of a terminal message, and the job that it is about; none for the others.
+    pub fn terminal(&self) -> Option<(&MessageId, &JobId)> {
         match self {
-            Self::Complete(m) => Some(&m.message_id),
-            Self::Failed(m) => Some(&m.message_id),
-            Self::Cancelled(m) => Some(&m.message_id),
-            Self::Stems(m) => Some(&m.message_id),
-            Self::Quality(m) => Some(&m.message_id),
+            Self::Complete(m) => Some((&m.message_id, &m.job_id)),
+            Self::Failed(m) => Some((&m.message_id, &m.job_id)),
+            Self::Cancelled(m) => Some((&m.message_id, &m.job_id)),
+            Self::Stems(m) => Some((&m.message_id, &m.job_id)),
+            Self::Quality(m) => Some((&m.message_id, &m.job_id)),
             Self::Hello(_)
             | Self::Ready(_)
             | Self::Ping(_)

@@ -2,8 +2,10 @@
 
 use shared_protocol::TimestampMs;
 
+use serde::{Deserialize, Serialize};
+
 use super::RowError;
-use crate::scheduler::Job;
+use crate::scheduler::{Job, Playlist};
 
 /// A row of the table `jobs`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,19 +20,35 @@ pub struct JobRow {
     pub idempotency_key: Option<String>,
     /// When it ended; none while it is live.
     pub ended_at_ms: Option<TimestampMs>,
-    /// All of it, but progress and playlist.
+    /// All of it but its progress, and while it is live its playlist.
     pub body: String,
+}
+
+/// An ended job's playlist changes no more: it needs no row of its own.
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(flatten)]
+    job: &'a Job,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    playlist: Option<&'a Playlist>,
+}
+
+#[derive(Deserialize)]
+struct PlaylistOfEnded {
+    playlist: Option<Playlist>,
 }
 
 /// Writes a job.
 pub fn encode(job: &Job) -> JobRow {
+    let playlist = Some(&job.playlist).filter(|list| job.state.is_ended() && !list.is_empty());
     JobRow {
         sequence: job.sequence,
         job_id: job.id.to_string(),
         tenant: job.tenant.to_string(),
         idempotency_key: job.idempotency_key.clone(),
         ended_at_ms: job.ended_at,
-        body: serde_json::to_string(job).expect("a job has text keys only and no fallible serializers"),
+        body: serde_json::to_string(&Body { job, playlist })
+            .expect("a job has text keys only and no fallible serializers"),
     }
 }
 
@@ -39,16 +57,22 @@ pub fn encode(job: &Job) -> JobRow {
 /// # Errors
 /// [`RowError`] when an older or newer release wrote what this one cannot read.
 pub fn decode(body: &str) -> Result<Job, RowError> {
-    serde_json::from_str(body).map_err(|error| RowError::new("row of a job", error))
+    let unreadable = |error| RowError::new("row of a job", error);
+    let mut job: Job = serde_json::from_str(body).map_err(unreadable)?;
+    if job.state.is_ended() {
+        let found: PlaylistOfEnded = serde_json::from_str(body).map_err(unreadable)?;
+        job.playlist = found.playlist.unwrap_or_default();
+    }
+    Ok(job)
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::scheduler::{ConnectionId, JobRequest, JobState};
     use shared_protocol::{
-        Attempt, FailureCode, JobFailure, JobId, OutputKind, Priority, Sampler, Source, TenantId, UploadId,
-        WorkerId,
+        Attempt, DurationMs, FailureCode, HlsSegment, JobFailure, JobId, OutputKind, Priority, Sampler,
+        Source, TenantId, UploadId, WorkerId,
     };
     use std::collections::BTreeMap;
 
@@ -99,6 +123,16 @@ mod tests {
             assert_eq!(decode(&row.body), Ok(job));
             assert_eq!((row.sequence, row.job_id.as_str(), row.tenant.as_str()), (7, "job_1", "acme"));
         }
+    }
+
+    #[test]
+    fn an_ended_job_carries_its_playlist_and_a_live_one_does_not() {
+        let mut job = job();
+        let segment = HlsSegment { sequence: 0, duration_ms: DurationMs(2_005), size: 1 };
+        job.playlist.extend(Attempt(1), &[segment]);
+        assert!(decode(&encode(&job).body).unwrap().playlist.is_empty());
+        job.state = JobState::Completed;
+        assert_eq!(decode(&encode(&job).body), Ok(job));
     }
 
     #[test]

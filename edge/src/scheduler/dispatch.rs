@@ -17,13 +17,12 @@ impl Scheduler {
         if self.paused || self.queue.is_idle() {
             return;
         }
-        let mut offered = false;
+        let clock = self.queue.clock().clone();
         while let Some((job, decision)) = self.next_match(now) {
             self.offer(&job, decision, now);
-            offered = true;
         }
-        if offered {
-            // The order that the picks leave behind.
+        // The order that the picks leave behind. Where nobody had to wait they leave none.
+        if *self.queue.clock() != clock {
             self.save_meta();
         }
     }

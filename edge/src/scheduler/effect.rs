@@ -38,6 +38,8 @@ pub enum Effect {
     SaveReceipt {
         /// The message.
         message_id: MessageId,
+        /// The job that it is about.
+        job_id: JobId,
         /// When it was handled.
         at: TimestampMs,
     },

@@ -43,10 +43,11 @@ impl Scheduler {
             return;
         };
         self.worker_is_alive(&worker, now);
-        if let Some(message_id) = message.message_id().cloned() {
+        if let Some((message_id, job_id)) = message.terminal() {
+            let (message_id, job_id) = (message_id.clone(), job_id.clone());
             if !self.receipts.knows(&message_id) {
                 self.terminal(now, &worker, message);
-                self.note_receipt(now, &message_id);
+                self.note_receipt(now, &message_id, job_id);
             }
             self.send(connection, SchedulerMessage::Ack(Ack { message_id }));
             self.dispatch(now);
@@ -306,14 +307,14 @@ impl Scheduler {
         let grew = job.playlist.extend(progress.attempt, segments);
         let first_audio = grew && job.first_audio_at.is_none();
         if grew {
-            job.first_audio_at.get_or_insert(now);
+            let since = *job.first_audio_at.get_or_insert(now);
+            job.playlist.listed_since.get_or_insert(since);
             self.save_playlist(&id);
         }
         if let Some(change) = change {
             self.announce(now, &id, change);
         }
         if first_audio {
-            self.save(&id);
             self.announce(now, &id, JobChange::Playable);
         }
     }

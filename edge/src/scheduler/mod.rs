@@ -233,6 +233,11 @@ impl Scheduler {
         self.timers.next()
     }
 
+    /// When it is due again after `now`, should what is due by then change nothing of that.
+    pub fn next_deadline_after(&self, now: TimestampMs) -> Option<TimestampMs> {
+        self.timers.next_after(now)
+    }
+
     // What every part uses
 
     fn save(&mut self, id: &JobId) {
@@ -269,9 +274,9 @@ impl Scheduler {
     }
 
     /// Notes a terminal message as handled, and says so when it is news.
-    fn note_receipt(&mut self, now: TimestampMs, message_id: &MessageId) {
+    fn note_receipt(&mut self, now: TimestampMs, message_id: &MessageId, job_id: JobId) {
         self.receipts.insert(message_id.clone(), now);
-        self.effects.push_back(Effect::SaveReceipt { message_id: message_id.clone(), at: now });
+        self.effects.push_back(Effect::SaveReceipt { message_id: message_id.clone(), job_id, at: now });
         self.arm_receipts();
     }
 

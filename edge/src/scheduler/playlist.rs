@@ -5,7 +5,7 @@
 //! recording at the same places.
 
 use serde::{Deserialize, Serialize};
-use shared_protocol::{Attempt, DurationMs, HlsSegment};
+use shared_protocol::{Attempt, DurationMs, HlsSegment, TimestampMs};
 
 /// Consecutive segments of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +23,9 @@ pub struct Run {
 pub struct Playlist {
     /// In order of sequence numbers, without gaps.
     pub runs: Vec<Run>,
+    /// Since when something can be played. In this row, because the job's own is not written for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listed_since: Option<TimestampMs>,
     /// No more will follow.
     pub ended: bool,
 }

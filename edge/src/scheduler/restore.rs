@@ -73,7 +73,8 @@ impl Scheduler {
         scheduler
     }
 
-    fn restore_job(&mut self, job: Job, now: TimestampMs) {
+    fn restore_job(&mut self, mut job: Job, now: TimestampMs) {
+        job.first_audio_at = job.first_audio_at.or(job.playlist.listed_since);
         self.last_sequence = self.last_sequence.max(job.sequence);
         match &job.state {
             JobState::Queued { not_before } if *not_before > now => {

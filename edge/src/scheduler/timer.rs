@@ -58,6 +58,11 @@ impl Timers {
         self.by_time.first().map(|(at, timer)| (*at, timer))
     }
 
+    /// The earliest deadline that comes after `now`.
+    pub fn next_after(&self, now: TimestampMs) -> Option<TimestampMs> {
+        self.by_time.iter().map(|(at, _)| *at).find(|at| *at > now)
+    }
+
     /// Takes the earliest deadline that is due.
     pub fn pop_due(&mut self, now: TimestampMs) -> Option<Timer> {
         let (at, _) = self.by_time.first()?;

@@ -26,6 +26,9 @@ const ALARM_OVERDUE: DurationMs = DurationMs::from_secs(5);
 /// An alarm that fails is tried again after this time, however often.
 const ALARM_RETRY: DurationMs = DurationMs::from_secs(15);
 
+/// An alarm that goes off this much too early does no harm.
+const ALARM_SLACK: DurationMs = DurationMs::from_secs(2);
+
 /// Variable of an environment with another bound of live jobs.
 const MAX_LIVE_JOBS: &str = "MAX_LIVE_JOBS";
 
@@ -122,10 +125,13 @@ impl Drive {
     pub async fn alarm(&self) -> Result<()> {
         self.usage.alarm();
         // A fired alarm is used up, and a throwing handler is retried six times and then dropped. So the next one is
-        // set before anything can fail.
-        self.set_alarm(now() + ALARM_RETRY).await?;
+        // set before anything can fail: for when it will be due anyway, as far as is known, because every setting costs.
+        let now = now();
+        let again = self.next_deadline_after(now).map_or(now + ALARM_RETRY, |at| at.min(now + ALARM_RETRY));
+        self.set_alarm(again).await?;
         self.decide_and_do(handle_deadline)?;
         match self.next_deadline() {
+            Some(deadline) if again <= deadline && deadline < again + ALARM_SLACK => Ok(()),
             Some(deadline) => self.set_alarm(deadline).await,
             None => {
                 self.alarm_at.set(None);
@@ -262,6 +268,14 @@ impl Drive {
         let Brains { scheduler, outbox } = brains.as_ref()?;
         let scheduler = scheduler.next_deadline().map(|(at, _)| at);
         scheduler.into_iter().chain(outbox.next_deadline()).min()
+    }
+
+    /// When something is due after `now`, as far as is known.
+    fn next_deadline_after(&self, now: TimestampMs) -> Option<TimestampMs> {
+        let brains = self.brains.borrow();
+        let Brains { scheduler, outbox } = brains.as_ref()?;
+        let outbox = outbox.next_deadline().filter(|at| *at > now);
+        scheduler.next_deadline_after(now).into_iter().chain(outbox).min()
     }
 
     /// Sees to it that the alarm goes off no later than the next deadline. One that goes off earlier does no harm and is

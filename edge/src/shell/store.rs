@@ -14,15 +14,17 @@ use super::usage::Usage;
 use crate::api::request::{ListJobs, ListState};
 use crate::api::view::UsageView;
 use crate::outbox;
-use crate::records::{RowError, audit_row, control_row, follow_up_row, job_row, meta_row, playlist_row};
-use crate::scheduler::{ConnectionId, Effect, FollowUp, Job, KnownKey, Meta, Restored};
+use crate::records::{
+    RowError, audit_row, control_row, follow_up_row, job_row, meta_row, playlist_row, turn_rows,
+};
+use crate::scheduler::{ConnectionId, Effect, FollowUp, Job, KnownKey, Meta, Reason, Restored};
 
 /// Steps from one version of the schema to the next. Two releases may meet one database: a step adds what the older one
 /// does not miss, and is never changed once released.
 ///
 /// Rows written cost money, and so does every index that a write touches: live jobs are found by a partial index, which a job
 /// leaves when it ends, and the body is no part of any.
-const MIGRATIONS: [&[&str]; 4] = [
+const MIGRATIONS: [&[&str]; 5] = [
     &[
         "CREATE TABLE jobs (
         sequence INTEGER PRIMARY KEY,
@@ -63,7 +65,20 @@ const MIGRATIONS: [&[&str]; 4] = [
     )",
         "CREATE INDEX dead_letters ON outbox (dead_at_ms) WHERE dead_at_ms IS NOT NULL",
     ],
+    // What was completed lately is found by its receipts, which are few.
+    &["ALTER TABLE receipts ADD COLUMN job_id TEXT", "DROP INDEX ended_jobs"],
 ];
+
+/// Writes a job that was live before and still is. What an UPDATE names is written to the indexes on it, changed or not.
+const SAVE_JOB: &str = "INSERT INTO jobs (sequence, job_id, tenant, idempotency_key, ended_at_ms, body)
+    VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (sequence) DO UPDATE SET body = excluded.body";
+
+/// Writes a job that ends, or lives again.
+const SAVE_JOB_AND_END: &str =
+    "INSERT INTO jobs (sequence, job_id, tenant, idempotency_key, ended_at_ms, body)
+    VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (sequence) DO UPDATE SET ended_at_ms = excluded.ended_at_ms, body = excluded.body";
 
 const JOB_COLUMNS: &str = "SELECT jobs.body AS body, playlists.body AS playlist
     FROM jobs LEFT JOIN playlists ON playlists.job_id = jobs.job_id";
@@ -124,7 +139,8 @@ impl Store {
 
     /// Makes the effects that are to be kept durable: all of them, or none.
     pub fn persist(&self, effects: &[Effect], webhooks: &[outbox::Effect]) -> Result<()> {
-        let mut statements: Vec<Statement> = effects.iter().filter_map(statement).collect();
+        let mut statements: Vec<Statement> =
+            turn_rows::to_write(effects).into_iter().filter_map(statement).collect();
         statements.extend(outbox_store::statements(webhooks)?);
         if statements.is_empty() {
             return Ok(());
@@ -167,8 +183,7 @@ impl Store {
     fn open_follow_ups(&self, now: TimestampMs) -> Result<Vec<FollowUp>> {
         let since = integer(now.0.saturating_sub(STEMS_WINDOW.0));
         let followed = self.bodies(
-            "SELECT follow_ups.body AS body FROM jobs JOIN follow_ups ON follow_ups.job_id = jobs.job_id
-             WHERE jobs.ended_at_ms > ?",
+            "SELECT body FROM follow_ups WHERE job_id IN (SELECT job_id FROM receipts WHERE at_ms > ?)",
             vec![since.clone()],
         )?;
         let mut follow_ups: BTreeMap<JobId, FollowUp> = BTreeMap::new();
@@ -176,7 +191,9 @@ impl Store {
             let follow_up = follow_up_row::decode(&body).map_err(unreadable)?;
             follow_ups.insert(follow_up.job_id.clone(), follow_up);
         }
-        for job in self.jobs(" WHERE jobs.ended_at_ms > ?", vec![since])? {
+        let ended =
+            " WHERE jobs.job_id IN (SELECT job_id FROM receipts WHERE at_ms > ?) AND jobs.ended_at_ms > ?";
+        for job in self.jobs(ended, vec![since.clone(), since])? {
             let (Some(attempt), Some(ended_at)) = (job.accepted, job.ended_at) else { continue };
             let new = FollowUp::new(job.id.clone(), job.tenant, attempt, ended_at + STEMS_WINDOW);
             follow_ups.entry(job.id).or_insert(new);
@@ -274,7 +291,8 @@ pub(super) fn unreadable(error: RowError) -> Error {
 
 fn read(row: &JobWithPlaylist) -> std::result::Result<Job, RowError> {
     let mut job = job_row::decode(&row.body)?;
-    if let Some(playlist) = &row.playlist {
+    // An ended job has its own; the row is from the time when it was live.
+    if let Some(playlist) = row.playlist.as_ref().filter(|_| job.playlist.is_empty()) {
         job.playlist = playlist_row::decode(playlist)?;
     }
     Ok(job)
@@ -285,10 +303,9 @@ fn statement(effect: &Effect) -> Option<Statement> {
         Effect::SaveJob(job) => {
             let row = job_row::encode(job);
             let ended_at = row.ended_at_ms.map(|TimestampMs(at)| integer(at));
+            let was_reopened = job.history.iter().any(|step| step.reason == Reason::RetriedByOperator);
             Some(Statement {
-                sql: "INSERT INTO jobs (sequence, job_id, tenant, idempotency_key, ended_at_ms, body)
-                      VALUES (?, ?, ?, ?, ?, ?)
-                      ON CONFLICT (sequence) DO UPDATE SET ended_at_ms = excluded.ended_at_ms, body = excluded.body",
+                sql: if was_reopened || row.ended_at_ms.is_some() { SAVE_JOB_AND_END } else { SAVE_JOB },
                 values: vec![
                     integer(row.sequence),
                     row.job_id.into(),
@@ -317,9 +334,10 @@ fn statement(effect: &Effect) -> Option<Statement> {
             sql: "DELETE FROM worker_controls WHERE worker_id = ?",
             values: vec![worker.as_str().into()],
         }),
-        Effect::SaveReceipt { message_id, at } => Some(Statement {
-            sql: "INSERT INTO receipts (message_id, at_ms) VALUES (?, ?) ON CONFLICT (message_id) DO NOTHING",
-            values: vec![message_id.as_str().into(), integer(at.0)],
+        Effect::SaveReceipt { message_id, job_id, at } => Some(Statement {
+            sql: "INSERT INTO receipts (message_id, at_ms, job_id) VALUES (?, ?, ?)
+                  ON CONFLICT (message_id) DO NOTHING",
+            values: vec![message_id.as_str().into(), integer(at.0), job_id.as_str().into()],
         }),
         Effect::DropReceipts(ids) => Some(Statement {
             sql: "DELETE FROM receipts WHERE message_id IN (SELECT value FROM json_each(?))",

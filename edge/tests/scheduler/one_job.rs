@@ -16,7 +16,7 @@ fn a_job_is_offered_accepted_and_completed() {
     assert_eq!(rig.state(&job), "running");
     rig.progress(1, &job, 1, segments(0..2));
     assert_eq!(rig.rows[&job].playlist.len(), 2);
-    assert_eq!(rig.rows[&job].first_audio_at, Some(rig.now));
+    assert_eq!(rig.rows[&job].playlist.listed_since, Some(rig.now));
     rig.complete(1, &job, 1);
     assert_eq!(rig.state(&job), "completed");
     assert_eq!(rig.rows[&job].accepted, Some(Attempt(1)));

@@ -104,7 +104,7 @@ impl Rig {
                         None => self.controls.remove(&worker),
                     };
                 }
-                Effect::SaveReceipt { message_id, at } => {
+                Effect::SaveReceipt { message_id, at, .. } => {
                     self.receipts.insert(message_id, at);
                 }
                 Effect::DropReceipts(ids) => {

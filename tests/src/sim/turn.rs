@@ -191,7 +191,7 @@ impl World {
                     };
                     checks.see(moment, now, &Fact::ControlSaved { env, worker, control: control.as_ref() });
                 }
-                Some(Effect::SaveReceipt { message_id, at }) => {
+                Some(Effect::SaveReceipt { message_id, at, .. }) => {
                     object.store.receipts.insert(message_id.clone(), *at);
                 }
                 Some(Effect::DropReceipts(ids)) => {

@@ -286,7 +286,7 @@ pub const MUTANTS: [Mutant; 40] = [
         "an acknowledgement is not durable",
         300,
         "edge/src/scheduler/mod.rs",
-        r"        self.effects.push_back(Effect::SaveReceipt { message_id: message_id.clone(), at: now });
+        r"        self.effects.push_back(Effect::SaveReceipt { message_id: message_id.clone(), job_id, at: now });
 ",
         "",
     ),
