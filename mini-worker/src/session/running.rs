@@ -7,6 +7,10 @@ use shared_protocol::{Attempt, DurationMs, HlsSegment, JobId, Phase, Progress, T
 /// Progress within a phase goes out at most this often; phase changes and the first segment go at once.
 const PROGRESS_INTERVAL: DurationMs = DurationMs(250);
 
+/// Segments go out at most this often, but the first ones at once: each time is a row that the scheduler writes. It is half
+/// a segment's length, and a listener has at least the first segment to hear meanwhile.
+const ANNOUNCE_INTERVAL: DurationMs = DurationMs(2_000);
+
 /// How far an attempt is, as its pipeline reports it. Latest wins, but segments add up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProgressUpdate {
@@ -36,6 +40,7 @@ pub(super) struct Running {
     segments: Vec<HlsSegment>,
     /// So many of `segments` were sent on this connection.
     announced: usize,
+    last_announced: Option<TimestampMs>,
     unsent: bool,
     urgent: bool,
     last_sent: Option<TimestampMs>,
@@ -63,17 +68,25 @@ impl Running {
     /// scheduler knows changes nothing there.
     pub fn start_over(&mut self) {
         self.announced = 0;
+        self.last_announced = None;
         self.unsent = self.latest.is_some();
         self.urgent = self.unsent;
     }
 
     /// When its progress is to be sent; none when there is nothing new.
     pub fn progress_due(&self) -> Option<TimestampMs> {
-        match self.last_sent {
+        let news = match self.last_sent {
             _ if !self.unsent => None,
             Some(last) if !self.urgent => Some(last + PROGRESS_INTERVAL),
             _ => Some(TimestampMs(0)),
-        }
+        };
+        news.into_iter().chain(self.announcement_due()).min()
+    }
+
+    /// When segments are to be announced; none when all were.
+    fn announcement_due(&self) -> Option<TimestampMs> {
+        let some_wait = self.announced < self.segments.len();
+        some_wait.then(|| self.last_announced.map_or(TimestampMs(0), |last| last + ANNOUNCE_INTERVAL))
     }
 
     /// The progress messages that are due, with all segments not announced yet.
@@ -92,13 +105,16 @@ impl Running {
             audio_seconds: self.audio_seconds,
             segments: segments.to_vec(),
         };
-        let fresh = &self.segments[self.announced..];
-        let messages = if fresh.is_empty() {
-            vec![message(&[])]
+        let announcing = self.announcement_due().is_some_and(|due| due <= now);
+        let messages = if announcing {
+            self.segments[self.announced..].chunks(MAX_SEGMENTS_PER_PROGRESS).map(message).collect()
         } else {
-            fresh.chunks(MAX_SEGMENTS_PER_PROGRESS).map(message).collect()
+            vec![message(&[])]
         };
-        self.announced = self.segments.len();
+        if announcing {
+            self.announced = self.segments.len();
+            self.last_announced = Some(now);
+        }
         self.unsent = false;
         self.urgent = false;
         self.last_sent = Some(now);
