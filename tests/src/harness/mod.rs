@@ -29,7 +29,7 @@ pub use keys::{Key, Keys};
 pub use programs::{home, program};
 pub use raw_http::raw_request;
 pub use scripted_worker::{Closed, ScriptedWorker};
-pub use session_worker::{FleetLog, JobPlan, SessionWorker, WorkerEvent};
+pub use session_worker::{FleetEvent, FleetLog, JobPlan, SessionWorker, WorkerEvent};
 pub use uplink::{Uplink, UplinkConditions};
 pub use waiting::{PATIENCE, until};
 pub use worker_process::{Holdings, WorkerProcess, WorkerSetup};

@@ -46,24 +46,44 @@ pub enum WorkerEvent {
     Ended(JobId, Attempt),
 }
 
-/// What happened to the workers of a fleet, with the time of each.
+/// Something that happened to one worker of a fleet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FleetEvent {
+    /// When.
+    pub at: Instant,
+    /// The worker's number.
+    pub worker: usize,
+    /// What.
+    pub event: WorkerEvent,
+}
+
+/// What happened to the workers of a fleet.
 #[derive(Debug, Clone, Default)]
-pub struct FleetLog(Arc<Mutex<Vec<(Instant, WorkerEvent)>>>);
+pub struct FleetLog {
+    events: Arc<Mutex<Vec<FleetEvent>>>,
+    worker: usize,
+}
 
 impl FleetLog {
+    /// The same log, as the worker with this number writes it.
+    pub fn of_worker(&self, worker: usize) -> Self {
+        Self { events: Arc::clone(&self.events), worker }
+    }
+
     fn add(&self, event: WorkerEvent) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((Instant::now(), event));
+        let event = FleetEvent { at: Instant::now(), worker: self.worker, event };
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
 
-    /// Everything so far.
-    pub fn events(&self) -> Vec<(Instant, WorkerEvent)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Everything that happened since then.
+    pub fn since(&self, since: Instant) -> Vec<FleetEvent> {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.iter().filter(|event| event.at >= since).cloned().collect()
     }
 
-    /// When something of a kind happened since `since`.
+    /// When something of a kind happened since then.
     pub fn times(&self, since: Instant, wanted: impl Fn(&WorkerEvent) -> bool) -> Vec<Instant> {
-        let of_kind = |(at, event): &&(Instant, WorkerEvent)| *at >= since && wanted(event);
-        self.events().iter().filter(of_kind).map(|(at, _)| *at).collect()
+        self.since(since).iter().filter(|event| wanted(&event.event)).map(|event| event.at).collect()
     }
 }
 

@@ -4,10 +4,13 @@
 
 mod burst;
 mod cost;
+mod dispatch;
 mod first_audio;
 mod head_of_line;
 mod overlap;
+mod process;
 mod quality;
+mod recovery;
 mod report;
 mod soak;
 mod speed;
@@ -58,6 +61,16 @@ const BENCHES: &[Bench] = &[
         name: "soak",
         about: "many jobs: memory, descriptors, threads, programs and disk before, at the peak and after",
         run: soak::run,
+    },
+    Bench {
+        name: "dispatch",
+        about: "the scheduler under load: submission to offer, transitions a second, a burst, a flood, memory",
+        run: dispatch::run,
+    },
+    Bench {
+        name: "recovery",
+        about: "how soon things are well after a worker vanished, the edge was killed, a fleet lost its scheduler",
+        run: recovery::run,
     },
     Bench {
         name: "cost",

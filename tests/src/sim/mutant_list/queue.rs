@@ -185,7 +185,7 @@ pub const MUTANTS: [Mutant; 18] = [
         "an eviction changes who is next",
         300,
         "edge/src/scheduler/dispatch.rs",
-        "        if offered {",
-        "        if offered && self.jobs.is_empty() {",
+        "        if *self.queue.clock() != clock {",
+        "        if *self.queue.clock() != clock && self.jobs.is_empty() {",
     ),
 ];
