@@ -84,12 +84,12 @@ impl StemsView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared_protocol::{Attempt, JobId};
+    use shared_protocol::{Attempt, JobId, TenantId};
 
     const NOW: TimestampMs = TimestampMs(1_000);
 
     fn follow_up(closes_at: TimestampMs) -> FollowUp {
-        FollowUp::new(JobId::new("job_1").unwrap(), Attempt(1), closes_at)
+        FollowUp::new(JobId::new("job_1").unwrap(), TenantId::new("acme").unwrap(), Attempt(1), closes_at)
     }
 
     fn state(job: &str, follow_up: Option<&FollowUp>) -> StemsState {
