@@ -1,6 +1,8 @@
 //! Links break and workers vanish: nothing is lost, nothing is done twice that need not be.
 
-use conformance::harness::{Edge, Keys, ScriptedWorker};
+use conformance::harness::{
+    Edge, FleetLog, JobPlan, Keys, PATIENCE, ScriptedWorker, SessionWorker, WorkerEvent, until,
+};
 use serde_json::json;
 use shared_protocol::{SchedulerMessage, WorkerMessage, limits::LIVENESS_TIMEOUT};
 use std::time::{Duration, Instant};
@@ -170,4 +172,69 @@ fn the_result_of_an_attempt_that_was_taken_for_lost_is_still_a_result() {
     let files = api.get(&format!("/v1/jobs/{id}/files")).expect(200).json();
     let body = api.get(files["files"][0]["url"].as_str().unwrap()).expect(200).body;
     assert_eq!(body, b"RIFF of attempt 1", "the winner's files and no others");
+}
+
+#[test]
+fn a_result_counts_once_wherever_the_link_was_cut_around_it() {
+    // OpenFn ws-worker kit#1179: a completion in flight when the socket dropped was never delivered.
+    let edge = Edge::start();
+    let api = edge.api(Keys::ACME);
+    let mut other = ScriptedWorker::ready(&edge, "mini-2", 0);
+    for cut in
+        ["before it was sent", "right behind it", "behind its acknowledgement", "behind the next ready"]
+    {
+        let id = api.queue_job();
+        let mut worker = ScriptedWorker::ready(&edge, "mini-1", 1);
+        let assign = worker.take_job();
+        worker.expect_link_alive();
+        let complete = ScriptedWorker::completion(&assign, &[], &[]);
+        if cut != "before it was sent" {
+            worker.send(&WorkerMessage::Complete(complete.clone()));
+        }
+        if cut == "behind its acknowledgement" || cut == "behind the next ready" {
+            worker.expect_ack(&complete.message_id);
+        }
+        if cut == "behind the next ready" {
+            worker.offer_slots(1);
+        }
+        worker.vanish();
+        let replay = [WorkerMessage::Complete(complete.clone())];
+        let mut back = ScriptedWorker::reconnect(&edge, "mini-1", &replay, 0, &[]);
+        back.expect_ack(&complete.message_id);
+        other.offer_slots(1);
+        other.expect_silence(Duration::from_millis(300));
+        other.offer_slots(0);
+        other.expect_link_alive();
+        let job = api.job(&id);
+        assert_eq!((&job["state"], &job["attempt"]), (&json!("completed"), &json!(1)), "{cut}");
+        back.close();
+    }
+}
+
+#[test]
+fn a_fleet_with_the_real_session_brain_keeps_its_jobs_while_the_edge_is_killed_again_and_again() {
+    let mut edge = Edge::start();
+    let api = edge.api(Keys::ACME);
+    let upload = api.upload("talk.wav", b"RIFF");
+    let log = FleetLog::default();
+    let begun = Instant::now();
+    let plan = JobPlan { lasts: Duration::from_millis(2_500), segments: 5 };
+    let _fleet: Vec<SessionWorker> = (0..4)
+        .map(|n| SessionWorker::start(&edge, &format!("mini-{n}"), 3, n as u64, plan, log.of_worker(n)))
+        .collect();
+    let submit = |_| api.post("/v1/jobs", &json!({ "uploadId": upload })).expect(201).json()["jobId"].clone();
+    let ids: Vec<String> = (0..12).map(submit).map(|id| id.as_str().unwrap().to_owned()).collect();
+    let starts = || log.times(begun, |event| matches!(event, WorkerEvent::Started(..))).len();
+    until("all to run", PATIENCE, || (starts() >= ids.len()).then_some(()));
+    for _ in 0..3 {
+        edge.kill();
+        edge.boot();
+        std::thread::sleep(Duration::from_millis(700));
+    }
+    let api = edge.api(Keys::ACME);
+    for id in &ids {
+        let job = api.wait_for(id, "completed");
+        assert_eq!(job["attempt"], 1, "{job}");
+    }
+    assert_eq!(starts(), ids.len(), "nothing was run again");
 }

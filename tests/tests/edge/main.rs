@@ -12,6 +12,7 @@ mod crashes;
 mod dispatch;
 mod downloads;
 mod errors;
+mod evictions;
 mod jobs;
 mod losing_workers;
 mod objects;

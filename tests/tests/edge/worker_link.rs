@@ -160,3 +160,87 @@ fn the_newest_connection_of_a_worker_wins() {
     let status = edge.api(Keys::ACME).get("/v1/status").expect(200).json();
     assert_eq!(status["workers"].as_array().unwrap().len(), 1, "{status}");
 }
+
+#[test]
+fn no_order_of_answers_and_reports_loses_or_repeats_a_job() {
+    // GitHub's runner #4728: the next job was lost as a runner closed its poll at the end of the one before.
+    let edge = Edge::start();
+    let api = edge.api(Keys::ACME);
+    let mut worker = ScriptedWorker::ready(&edge, "mini-1", 1);
+    for frames in [
+        &["accept", "full"][..],
+        &["open", "accept"],
+        &["open", "open", "accept", "full"],
+        &["full", "accept"],
+        &["accept full"],
+        &["open accept"],
+        &["accept", "accept", "full", "full"],
+    ] {
+        let id = api.queue_job();
+        let assign = worker.expect_assign();
+        for frame in frames {
+            let say = |word| match word {
+                "accept" => format!(r#"{{"type":"job.accept","jobId":"{id}","attempt":{}}}"#, assign.attempt),
+                // Written before the offer came, and after it was taken.
+                "open" => r#"{"type":"ready","slots":1,"jobIds":[]}"#.to_owned(),
+                _ => format!(
+                    r#"{{"type":"ready","slots":0,"jobIds":[{{"jobId":"{id}","attempt":{}}}]}}"#,
+                    assign.attempt
+                ),
+            };
+            let messages: Vec<String> = frame.split(' ').map(say).collect();
+            worker.send_text(&format!("[{}]", messages.join(",")));
+        }
+        worker.expect_silence(Duration::from_millis(200));
+        worker.complete(&assign);
+        let job = api.job(&id);
+        assert_eq!(
+            (job["state"].as_str(), job["attempt"].as_u64()),
+            (Some("completed"), Some(1)),
+            "{frames:?}"
+        );
+        worker.offer_slots(1);
+        worker.expect_link_alive();
+    }
+}
+
+#[test]
+fn no_damaged_frame_unsettles_the_object_for_the_good_ones_behind_it() {
+    // workers-rs #166: a panic poisons the instance. So no input may panic.
+    let edge = Edge::start();
+    let api = edge.api(Keys::ACME);
+    let mut worker = ScriptedWorker::ready(&edge, "mini-1", 0);
+    let good = [
+        r#"{"type":"ready","slots":1,"jobIds":[{"jobId":"job_1","attempt":1}],"backlogSeconds":1.5,"draining":false}"#,
+        r#"{"type":"job.progress","jobId":"job_1","attempt":1,"phase":"restoring","fraction":0.5,"segments":[{"sequence":0,"durationMs":4000,"size":9}]}"#,
+        r#"{"type":"job.failed","messageId":"m-1","jobId":"job_1","attempt":1,"failure":{"code":"no_audio","message":"none"}}"#,
+        r#"[{"type":"ping","sequence":18446744073709551615,"backlogSeconds":1e308},{"type":"job.accept","jobId":"job_1","attempt":4294967295}]"#,
+    ];
+    // Xorshift (Marsaglia, 2003): the same damage in every run.
+    let mut random = 0x2545_F491_4F6C_DD1D_u64;
+    let mut draw = |below: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        (random % below as u64) as usize
+    };
+    for round in 0..400 {
+        let mut characters: Vec<char> = good[round % good.len()].chars().collect();
+        for _ in 0..=draw(3) {
+            let at = draw(characters.len());
+            match draw(4) {
+                0 => drop(characters.remove(at)),
+                1 => characters.insert(at, ['"', '{', '9', '-', '\u{0}', 'ä'][draw(6)]),
+                2 => characters.truncate(at.max(1)),
+                _ => characters[at] = ['}', ',', 'e', '0', '\\', ']'][draw(6)],
+            }
+        }
+        worker.send_text(&characters.into_iter().collect::<String>());
+    }
+    let id = api.queue_job();
+    let mut fresh = ScriptedWorker::ready(&edge, "mini-2", 1);
+    let assign = fresh.take_job();
+    assert_eq!(assign.job_id.as_str(), id);
+    fresh.complete(&assign);
+    assert!(!edge.log().contains("panicked"), "{}", edge.log());
+}
