@@ -7,7 +7,7 @@ use shared_protocol::{Attempt, JobId, JobOutcome, TenantId, UploadId};
 use super::admin::call::AdminCall;
 use super::error::ApiError;
 use super::request::ListJobs;
-use super::view::{JobList, JobView, StatusView, UsageView};
+use super::view::{JobList, JobView, StatusView};
 use crate::scheduler::{FollowUp, Job, JobRequest, OperatorError, Playlist, SubmitError};
 
 /// Path of a call on the object.
@@ -61,8 +61,6 @@ pub enum Call {
     },
     /// The state of queue and workers.
     Status,
-    /// What the object has used.
-    Usage,
     /// Do whatever is due, should an alarm have been lost.
     Poke,
     /// What an operator asks or orders.
@@ -85,8 +83,6 @@ pub enum Reply {
     List(JobList),
     /// State.
     Status(StatusView),
-    /// What it has used.
-    Usage(UsageView),
     /// Done.
     Poked,
     /// An answer for an operator, as it goes out.

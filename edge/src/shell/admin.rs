@@ -36,6 +36,7 @@ async fn understand(request: &mut Request, route: AdminRoute, actor: Actor) -> R
     };
     match route {
         AdminRoute::Queue => Ok(AdminCall::Queue { target: request::target(url.query_pairs())? }),
+        AdminRoute::Usage => Ok(AdminCall::Usage),
         AdminRoute::Workers => Ok(AdminCall::Workers),
         AdminRoute::Jobs => Ok(AdminCall::Jobs { page: PageOfJobs::parse(url.query_pairs())? }),
         AdminRoute::Job(job_id) => Ok(AdminCall::Job { job_id }),

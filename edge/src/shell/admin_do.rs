@@ -36,6 +36,7 @@ impl Scheduler {
             AdminCall::Queue { target } => {
                 reply(200, &self.drive.turn(|brain, now| QueueDetail::of(brain, now, target)).await?)
             }
+            AdminCall::Usage => reply(200, &self.drive.store().usage()),
             AdminCall::Workers => reply(200, &self.drive.turn(|brain, _| WorkerList::of(brain)).await?),
             AdminCall::Jobs { page } => reply(200, &self.admin_jobs(&page).await?),
             AdminCall::Job { job_id } => self.admin_job(&job_id, 200).await,

@@ -102,13 +102,13 @@ impl Store {
             "SELECT sequence, body FROM {window} WHERE {} ORDER BY sequence DESC LIMIT ?",
             by_body.sql()
         );
-        let mut rows: Vec<Row> = self.sql().exec(&sql, values)?.to_array()?;
+        let mut rows: Vec<Row> = self.rows(&sql, values, Ok)?;
         let next = if rows.len() as i64 > limit {
             rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
             rows.last().map(|row| row.sequence as u64)
         } else {
             let sql = format!("SELECT COUNT(*) AS rows, MIN(sequence) AS lowest FROM {window}");
-            let seen: Vec<Window> = self.sql().exec(&sql, by_index.values)?.to_array()?;
+            let seen: Vec<Window> = self.rows(&sql, by_index.values, Ok)?;
             let full = seen.first().filter(|window| window.rows as i64 >= MAX_ROWS_READ);
             full.and_then(|window| window.lowest).map(|lowest| lowest as u64)
         };
@@ -123,10 +123,10 @@ impl Store {
         values.extend(by_body.values);
         let condition = format!("{UNFINISHED} AND {index_sql} AND {body_sql}");
         let sql = format!("SELECT COUNT(*) AS count FROM jobs WHERE {condition}");
-        let counts: Vec<Count> = self.sql().exec(&sql, values.clone())?.to_array()?;
+        let counts: Vec<Count> = self.rows(&sql, values.clone(), Ok)?;
         values.push(SqlStorageValue::Integer(i64::try_from(limit).unwrap_or(i64::MAX)));
         let sql = format!("SELECT sequence, body FROM jobs WHERE {condition} ORDER BY sequence LIMIT ?");
-        let rows: Vec<Row> = self.sql().exec(&sql, values)?.to_array()?;
+        let rows: Vec<Row> = self.rows(&sql, values, Ok)?;
         let mut jobs = decoded(&rows)?;
         for job in &mut jobs {
             if let Some(whole) = self.job(&job.id)? {
@@ -155,7 +155,7 @@ impl Store {
             SqlStorageValue::Integer(i64::from(page.limit) + 1),
         ];
         let sql = "SELECT sequence, body FROM audit WHERE sequence < ? ORDER BY sequence DESC LIMIT ?";
-        let mut rows: Vec<Row> = self.sql().exec(sql, values)?.to_array()?;
+        let mut rows: Vec<Row> = self.rows(sql, values, Ok)?;
         let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
         let more = rows.len() > limit;
         rows.truncate(limit);

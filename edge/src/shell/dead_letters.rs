@@ -52,7 +52,7 @@ impl Store {
         }
         let sql = "SELECT COUNT(*) AS count FROM outbox WHERE dead_at_ms IS NOT NULL AND endpoint = ?";
         let values: Vec<SqlStorageValue> = vec![endpoint.as_str().into()];
-        let counts: Vec<Count> = self.sql().exec(sql, values)?.to_array()?;
+        let counts: Vec<Count> = self.rows(sql, values, Ok)?;
         Ok(counts.first().map_or(0, |row| row.count as u64))
     }
 }

@@ -62,7 +62,7 @@ impl Store {
     }
 
     fn texts(&self, sql: &str, values: Vec<SqlStorageValue>) -> Result<Vec<String>> {
-        let rows: Vec<Text> = self.sql().exec(sql, values)?.to_array()?;
+        let rows: Vec<Text> = self.rows(sql, values, Ok)?;
         Ok(rows.into_iter().map(|row| row.text).collect())
     }
 }

@@ -122,7 +122,6 @@ impl Scheduler {
             Call::Cancel { tenant, job_id } => self.cancel(&tenant, &job_id).await,
             Call::List { tenant, list } => self.list(&tenant, list).await,
             Call::Status => Ok(Reply::Status(self.drive.turn(|brain, _| StatusView::of(brain)).await?)),
-            Call::Usage => Ok(Reply::Usage(self.drive.store().usage())),
             Call::Poke => {
                 self.drive.poke().await?;
                 Ok(Reply::Poked)

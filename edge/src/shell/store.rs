@@ -211,7 +211,7 @@ impl Store {
 
     /// The rows of a query, read one by one: all live jobs as JavaScript's objects at once would be more than an object's memory
     /// has room for.
-    fn rows<R: DeserializeOwned, T>(
+    pub(super) fn rows<R: DeserializeOwned, T>(
         &self,
         sql: &str,
         values: Vec<SqlStorageValue>,

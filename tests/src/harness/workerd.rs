@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use edge::api::admin::call::AdminCall;
 use edge::api::call::{Call, Reply};
 use edge::api::view::UsageView;
 use serde_json::{Value, json};
@@ -205,8 +206,10 @@ impl Edge {
     /// # Panics
     /// It does not say.
     pub fn usage(&self) -> UsageView {
-        match self.call_scheduler(&[Call::Usage]).pop() {
-            Some(Reply::Usage(usage)) => usage,
+        match self.call_scheduler(&[Call::Admin(AdminCall::Usage)]).pop() {
+            Some(Reply::Admin { document, .. }) => {
+                serde_json::from_value(document).expect("the usage is what it was when this was built")
+            }
             other => panic!("usage was asked for, and the answer is {other:?}"),
         }
     }

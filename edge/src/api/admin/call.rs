@@ -23,6 +23,8 @@ pub struct Actor {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "admin")]
 pub enum AdminCall {
+    /// What the scheduler's object has used.
+    Usage,
     /// The queue's statistics.
     Queue {
         /// Waiting jobs shall start within that time.

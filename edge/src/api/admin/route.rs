@@ -27,6 +27,8 @@ pub enum AdminRoute {
     Bulk(BulkVerb),
     /// Who did what.
     Audit,
+    /// What the scheduler's object has used.
+    Usage,
 }
 
 /// What can be done to a worker.
@@ -69,6 +71,8 @@ pub fn lookup(method: Method, segments: &[&str]) -> Option<AdminRoute> {
         (Get, ["queue"]) => AdminRoute::Queue,
         (Post, ["queue", "pause"]) => AdminRoute::Pause,
         (Post, ["queue", "resume"]) => AdminRoute::Resume,
+
+        (Get, ["usage"]) => AdminRoute::Usage,
 
         (Get, ["workers"]) => AdminRoute::Workers,
         (Post, ["workers", id, verb]) => AdminRoute::Worker(WorkerId::new(*id).ok()?, worker_verb(verb)?),
