@@ -23,4 +23,5 @@ mod playlist;
 mod stems;
 mod uplink;
 mod uploads;
+mod webhooks;
 mod worker_link;
