@@ -109,7 +109,10 @@ fn a_backend_is_told_a_jobs_whole_story_in_order_signed_and_with_its_files() {
         let status = look(&edge, &format!("/{}", webhook.id));
         (status["waiting"] == 0).then_some(status)
     });
-    assert_eq!(status["counters"]["delivered"], told.len());
+    // One that was on its way when the job ended was cut off: it may be told of, and is not acknowledged.
+    let count = |name: &str| status["counters"][name].as_u64().unwrap() as usize;
+    assert!(count("delivered") >= 4, "{status}");
+    assert!(count("delivered") + count("overtaken") >= told.len(), "{status} {told:?}");
     assert_eq!(status["responsive"], true);
 }
 

@@ -31,7 +31,7 @@ pub enum WebhookRoute {
 /// Finds what a request is for; `segments` are those after `webhooks`.
 pub fn lookup(method: Method, segments: &[&str]) -> Option<WebhookRoute> {
     use Method::{Get, Post};
-    if let [] = segments {
+    if segments.is_empty() {
         return match method {
             Get => Some(WebhookRoute::List),
             Post => Some(WebhookRoute::Create),
