@@ -208,14 +208,54 @@ fn an_edge_that_is_killed_between_event_and_delivery_loses_nothing() {
     edge.kill();
     backend.answer(WebhookAnswer::status(200));
     edge.boot();
-    // Whatever wakes the object: here somebody asks for the job.
-    assert_eq!(edge.api(Keys::ACME).job(&id)["state"], "completed");
+    // Nobody asks for anything: the alarm that was set for the delivery wakes the object.
+    until("the alarm goes off", PATIENCE * 3, || (backend.received().len() > 1).then_some(()));
     let completed = backend.expect(&id, "job.completed");
     assert!(is_signed(&completed, &webhook.secret));
     assert_eq!(told_once(&backend, &id), ["job.queued", "job.completed"]);
     until("all is booked", PATIENCE, || {
         (look(&edge, &format!("/{}", webhook.id))["waiting"] == 0).then_some(())
     });
+}
+
+#[test]
+fn an_eviction_while_a_backend_hangs_loses_nothing() {
+    let edge = edge();
+    let backend = WebhookReceiver::start();
+    backend.answer(WebhookAnswer::Hang);
+    make(&edge, &backend, &json!({ "events": ["job.queued", "job.completed"] }));
+    let id = whole_job(&edge);
+    let first = backend.expect(&id, "job.queued");
+    edge.evict();
+    backend.answer(WebhookAnswer::status(204));
+    assert_eq!(edge.api(Keys::ACME).job(&id)["state"], "completed");
+    backend.expect(&id, "job.completed");
+    let requests = backend.received();
+    assert_eq!(requests[1].id(), first.id(), "nobody knew whether it had arrived");
+    assert_eq!(told_once(&backend, &id), ["job.queued", "job.completed"]);
+}
+
+#[test]
+fn an_event_that_is_acknowledged_at_once_costs_two_rows_and_one_that_nobody_wants_none() {
+    let edge = edge();
+    let backend = WebhookReceiver::start();
+    let cost = || {
+        let before = edge.usage().rows_written;
+        let id = whole_job(&edge);
+        until("every row is booked", PATIENCE, || {
+            let webhooks = look(&edge, "")["webhooks"].as_array().unwrap().clone();
+            webhooks.iter().all(|webhook| webhook["waiting"] == 0).then_some(())
+        });
+        (edge.usage().rows_written - before, id)
+    };
+    cost();
+    let (plain, _) = cost();
+    make(&edge, &backend, &json!({ "events": ["job.stems"] }));
+    assert_eq!(cost().0, plain, "nobody wants to hear of it");
+    make(&edge, &backend, &json!({ "events": ["job.queued", "job.completed"] }));
+    let (told, id) = cost();
+    assert_eq!(backend.told(&id), ["job.queued", "job.completed"]);
+    assert_eq!(told - plain, 4);
 }
 
 #[test]
