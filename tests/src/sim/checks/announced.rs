@@ -55,12 +55,12 @@ impl Check for Announced {
 
     fn see(&mut self, _moment: Moment, fact: &Fact<'_>) -> Verdict {
         match fact {
-            Fact::Saved { env, before, after, .. } if self.listened.get(env) == Some(&true) => {
-                // A full history lets go of its oldest entries: what is new in it cannot be told by its length.
-                if after.history.len() < MAX_HISTORY {
-                    for change in to_be_told(*before, after) {
-                        *self.owed.entry((*env, after.id.clone(), change)).or_default() += 1;
-                    }
+            // A full history lets go of its oldest entries: what is new in it cannot be told by its length.
+            Fact::Saved { env, before, after, .. }
+                if self.listened.get(env) == Some(&true) && after.history.len() < MAX_HISTORY =>
+            {
+                for change in to_be_told(*before, after) {
+                    *self.owed.entry((*env, after.id.clone(), change)).or_default() += 1;
                 }
             }
             Fact::Announced { env, announcement } => {
