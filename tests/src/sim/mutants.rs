@@ -205,12 +205,21 @@ fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
+/// Makes `to` a copy of `from`: what is no longer there goes, or an earlier copy's modules would be found twice.
 fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
     let failed = |path: &Path| {
         let path = path.display().to_string();
         move |error: std::io::Error| format!("cannot copy {path}: {error}")
     };
     fs::create_dir_all(to).map_err(failed(to))?;
+    for entry in fs::read_dir(to).map_err(failed(to))? {
+        let copied = entry.map_err(failed(to))?;
+        if !from.join(copied.file_name()).exists() {
+            let path = copied.path();
+            let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            removed.map_err(failed(&path))?;
+        }
+    }
     for entry in fs::read_dir(from).map_err(failed(from))? {
         let entry = entry.map_err(failed(from))?;
         let (source, copied) = (entry.path(), to.join(entry.file_name()));
