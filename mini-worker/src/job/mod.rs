@@ -131,15 +131,20 @@ pub async fn run(
     let to_files = restored_timeline.read().await.map_err(&open)?;
     let (objects, to_publish) = mpsc::channel(MAX_WAITING_OBJECTS);
 
+    // Stored as soon as they are whole, while the last segments are still on their way.
+    let final_files = async {
+        let encoding = final_files::encode(programs, folder, to_files, &track, &files, clock).await?;
+        let published = publish::publish_files(&job.destination, folder, &files, clock, reporter).await?;
+        Ok((encoding, published))
+    };
     // In the order of the audio's way, because the first failure in this order is the one that is told.
-    let (decoded, model, hls_encoding, file_encoding, hls) = try_join!(
+    let (decoded, model, hls_encoding, (file_encoding, published), hls) = try_join!(
         Box::pin(decode::decode(programs, folder, &track, limit, decoded_end, clock, reporter)),
         Box::pin(restore::restore(session, to_restore, restored_end, channels, clock, reporter)),
         Box::pin(hls::encode_if(has_hls, programs, folder, to_hls, &track, objects, clock)),
-        Box::pin(final_files::encode(programs, folder, to_files, &track, &files, clock)),
+        Box::pin(final_files),
         Box::pin(publish::publish_hls(&job.destination, to_publish, clock, reporter)),
     )?;
-    let published = publish::publish_files(&job.destination, folder, &files, clock, reporter).await?;
 
     let audio_seconds = decoded.samples as f64 / f64::from(SAMPLE_RATE);
     let mut timings = vec![downloading, decoded.timing];
@@ -147,6 +152,7 @@ pub async fn run(
     timings.extend(hls_encoding.into_iter().chain(file_encoding));
     timings.extend(hls.timings);
     timings.extend(published.timings);
+    let timings = timing::without_overlaps(timings);
     let outcome = JobOutcome {
         files: published.files,
         hls_segments: u32::try_from(hls.segments.len()).unwrap_or(u32::MAX),

@@ -57,9 +57,42 @@ impl Intervals {
     }
 }
 
+/// Joins the intervals of one phase that overlap, such as uploads of segments and of final files: no time is told twice.
+pub fn without_overlaps(mut timings: Vec<PhaseTiming>) -> Vec<PhaseTiming> {
+    timings.sort_by_key(|timing| timing.start_ms);
+    let mut joined: Vec<PhaseTiming> = Vec::new();
+    for timing in timings {
+        let before = joined.iter_mut().rev().find(|before| before.phase == timing.phase);
+        match before {
+            Some(before) if timing.start_ms <= before.end_ms => {
+                before.end_ms = before.end_ms.max(timing.end_ms)
+            }
+            _ => joined.push(timing),
+        }
+    }
+    joined
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_time_of_a_phase_is_told_twice() {
+        let timing = |phase: &str, start: u64, end: u64| PhaseTiming {
+            phase: phase.into(),
+            start_ms: DurationMs(start),
+            end_ms: DurationMs(end),
+        };
+        let told = vec![
+            timing("inference", 5, 50),
+            timing("uploading", 10, 40),
+            timing("uploading", 60, 90),
+            timing("uploading", 30, 55),
+        ];
+        let expected = [timing("inference", 5, 50), timing("uploading", 10, 55), timing("uploading", 60, 90)];
+        assert_eq!(without_overlaps(told), expected);
+    }
 
     #[test]
     fn near_intervals_are_one_and_there_are_never_too_many() {

@@ -27,7 +27,7 @@ pub use browser::{Browser, PlayerState};
 pub use command::{CommandResult, RunningCommand, start_minifleet, start_restore};
 pub use installation::{Installation, repository};
 pub use keys::{Key, Keys};
-pub use programs::{home, program};
+pub use programs::{home, processor_time, program};
 pub use raw_http::raw_request;
 pub use scripted_worker::{Closed, ScriptedWorker};
 pub use session_worker::{FleetEvent, FleetLog, JobPlan, SessionWorker, WorkerEvent};

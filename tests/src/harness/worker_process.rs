@@ -261,13 +261,7 @@ impl WorkerProcess {
 
     /// How much processor time it has used, its ended programs included. Linux only.
     pub fn processor_time(&self) -> Option<Duration> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).ok()?;
-        // Fields 14 to 17 of the whole; the name in field 2 may hold anything, so count behind it.
-        let fields: Vec<u64> =
-            stat.rsplit_once(") ")?.1.split(' ').skip(11).take(4).filter_map(|f| f.parse().ok()).collect();
-        let ticks: u64 = fields.iter().sum();
-        // The kernel reports 100 ticks a second on every platform that it runs on today.
-        Some(Duration::from_millis(ticks * 10))
+        super::processor_time(&self.process.id().to_string())
     }
 }
 

@@ -155,6 +155,11 @@ impl Edge {
         }
     }
 
+    /// How much processor time it has used. Linux only.
+    pub fn processor_time(&self) -> Option<Duration> {
+        super::processor_time(&self.process.as_ref()?.id().to_string())
+    }
+
     /// Where it listens on 127.0.0.1. The same after another [`Self::boot`].
     pub fn port(&self) -> u16 {
         self.port
