@@ -14,7 +14,7 @@ use worker::{Date, Env, Result, ScheduledTime, State, console_error, js_sys};
 use super::deliveries::Deliveries;
 use super::store::Store;
 use super::usage::Usage;
-use super::{auth, frontend_worker, now, sockets, webhook_policy};
+use super::{auth, frontend_worker, now, predecessor, sockets, webhook_policy};
 use crate::api::ticket::{Claims, JOB_TICKET_LIFETIME, JobClaims, TicketKeys};
 use crate::job_events;
 use crate::outbox::{self, DeliveryId, DeliveryOutcome, Outbox, OutboxConfig};
@@ -64,7 +64,8 @@ impl Drive {
     pub fn new(state: State, env: &Env) -> Rc<Self> {
         let ticket_keys = auth::ticket_keys(env).map_err(|error| console_error!("{error}")).ok();
         let usage = Rc::new(Usage::begin());
-        Rc::new_cyclic(|this| Self {
+        let object = state.id().to_string();
+        let drive = Rc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             store: Store::new(state.storage(), Rc::clone(&usage)),
             usage,
@@ -75,7 +76,14 @@ impl Drive {
             brains: RefCell::new(None),
             alarm_at: Cell::new(None),
             state,
-        })
+        });
+        predecessor::succeed(object, &drive);
+        drive
+    }
+
+    /// Lets go of the brains: they are restored from the store, should this be asked once more.
+    pub fn forget(&self) {
+        self.brains.take();
     }
 
     /// The tables, for what is asked of ended jobs. Migrated once [`Drive::turn`] ran.

@@ -20,6 +20,7 @@ mod listening;
 mod media;
 mod outbox_store;
 mod parts;
+mod predecessor;
 mod respond;
 mod scheduler_do;
 mod sockets;
