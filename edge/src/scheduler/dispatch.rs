@@ -1,5 +1,7 @@
 //! Queued jobs meet open slots.
 
+use std::collections::BTreeSet;
+
 use shared_protocol::{JobId, TimestampMs, limits::OFFER_TIMEOUT};
 
 use super::routing::{self, Decision};
@@ -18,7 +20,9 @@ impl Scheduler {
             return;
         }
         let clock = self.queue.clock().clone();
-        while let Some((job, decision)) = self.next_match(now) {
+        // Slots only become fewer meanwhile: whoever finds nobody finds nobody later in this turn.
+        let mut hopeless = BTreeSet::new();
+        while let Some((job, decision)) = self.next_match(now, &mut hopeless) {
             self.offer(&job, decision, now);
         }
         // The order that the picks leave behind. Where nobody had to wait they leave none.
@@ -34,14 +38,20 @@ impl Scheduler {
         }
     }
 
-    fn next_match(&self, now: TimestampMs) -> Option<(JobId, Decision)> {
+    fn next_match(&self, now: TimestampMs, hopeless: &mut BTreeSet<JobId>) -> Option<(JobId, Decision)> {
         if !self.fleet.iter().any(super::Worker::is_open) {
             return None;
         }
         self.queue.heads(now).into_iter().take(MAX_NEEDS).find_map(|id| {
+            if hopeless.contains(id) {
+                return None;
+            }
             let job = self.jobs.get(id)?;
-            routing::decide(&self.fleet, &job.request, self.config.policy)
-                .map(|decision| (id.clone(), decision))
+            let decision = routing::decide(&self.fleet, &job.request, self.config.policy);
+            if decision.is_none() {
+                hopeless.insert(id.clone());
+            }
+            decision.map(|decision| (id.clone(), decision))
         })
     }
 
