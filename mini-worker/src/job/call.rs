@@ -52,6 +52,10 @@ impl Connections {
     /// # Errors
     /// When there is no client for HTTP.
     pub fn new() -> Result<Self, HttpSetupError> {
+        if rustls::crypto::CryptoProvider::get_default().is_none() {
+            // An error means that another thread has installed one in between, which serves as well.
+            rustls::crypto::ring::default_provider().install_default().ok();
+        }
         let builder = || {
             Client::builder()
                 .connect_timeout(CONNECT_TIMEOUT)

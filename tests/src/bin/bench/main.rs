@@ -2,6 +2,7 @@
 //!
 //! A bench prints a table and, as the very last line, `NAME: figure (goal ...) met` or `missed`.
 
+mod aimd;
 mod burst;
 mod cost;
 mod dispatch;
@@ -9,12 +10,15 @@ mod first_audio;
 mod head_of_line;
 mod overlap;
 mod process;
+mod put;
 mod quality;
 mod recovery;
 mod report;
 mod soak;
 mod speed;
 mod stall;
+mod stems;
+mod uploads;
 
 use report::{Options, Report};
 use std::{path::PathBuf, process::ExitCode};
@@ -56,6 +60,21 @@ const BENCHES: &[Bench] = &[
         name: "stall",
         about: "what unanswered requests cost, and a completion that is lost with its socket",
         run: stall::run,
+    },
+    Bench {
+        name: "stems",
+        about: "stems one after another against eight at a time, with 0.4 s for each PUT",
+        run: stems::run,
+    },
+    Bench {
+        name: "aimd",
+        about: "the adaptive limit of uploads against fixed ones, on lines that fail more and less",
+        run: aimd::run,
+    },
+    Bench {
+        name: "put",
+        about: "a PUT allowed by its ticket, against one that asks the scheduler's object first",
+        run: put::run,
     },
     Bench {
         name: "soak",
