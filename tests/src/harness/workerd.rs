@@ -21,6 +21,8 @@ use super::{Api, Installation, Key, Keys, PATIENCE, WorkerdConfig, wall_clock::W
 pub struct EdgeOptions {
     /// Makes [`Edge::set_wall_clock_ahead`] work.
     pub movable_wall_clock: bool,
+    /// Collects garbage often, for tests of what stays in memory.
+    pub garbage_is_collected_often: bool,
     /// Variables beside those of `wrangler.toml`, or in their place.
     pub vars: &'static [(&'static str, &'static str)],
 }
@@ -81,6 +83,9 @@ impl Edge {
             .expect("a temporary folder can be written");
         let assets = installation.edge_build.join("assets");
         let mut config = WorkerdConfig::read();
+        if options.garbage_is_collected_often {
+            config.collect_garbage_often();
+        }
         for (name, value) in options.vars {
             config.set_var(name, value);
         }

@@ -22,6 +22,8 @@ pub struct WorkerdConfig {
     assets: Assets,
     #[serde(default)]
     migrations: Vec<Migration>,
+    #[serde(skip)]
+    v8_flags: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -92,6 +94,11 @@ impl WorkerdConfig {
             .collect()
     }
 
+    /// Lets V8 collect all garbage often: what is no longer needed is gone at once, rather than when V8 thinks it worthwhile.
+    pub fn collect_garbage_often(&mut self) {
+        self.v8_flags = ["--gc-global", "--max-semi-space-size=1"].map(str::to_owned).to_vec();
+    }
+
     /// Sets a variable as an operator may, whether `wrangler.toml` has it or not.
     pub fn set_var(&mut self, name: &str, value: &str) {
         self.vars.insert(name.to_owned(), value.to_owned());
@@ -126,6 +133,7 @@ impl WorkerdConfig {
                 "@COMPATIBILITY_FLAGS@",
                 self.compatibility_flags.iter().map(|flag| text(flag)).collect::<Vec<_>>().join(", "),
             ),
+            ("@V8_FLAGS@", self.v8_flags.iter().map(|flag| text(flag)).collect::<Vec<_>>().join(", ")),
             ("@NAMESPACES@", namespaces.join(", ")),
             ("@CONTROL@", text(include_str!("control.js"))),
             ("@BINDINGS@", self.capnp_bindings(secrets).join(",\n    ")),

@@ -260,7 +260,7 @@ fn an_event_that_is_acknowledged_at_once_costs_two_rows_and_one_that_nobody_want
 
 #[test]
 fn what_could_not_be_delivered_is_kept_and_can_be_sent_again() {
-    let options = EdgeOptions { movable_wall_clock: true, vars: PRIVATE_ALLOWED };
+    let options = EdgeOptions { movable_wall_clock: true, vars: PRIVATE_ALLOWED, ..EdgeOptions::default() };
     let edge = Edge::start_with(options);
     let backend = WebhookReceiver::start();
     backend.answer(WebhookAnswer::status(500));

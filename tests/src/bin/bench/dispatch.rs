@@ -47,7 +47,11 @@ const QUICK: Size =
     Size { workers: 20, queued: 1_000, submissions: 50, burst: 100, memory: &[1_000], flood_seconds: 3 };
 
 /// An edge for as many live jobs as are needed here.
-const ROOMY: EdgeOptions = EdgeOptions { movable_wall_clock: false, vars: &[("MAX_LIVE_JOBS", "200000")] };
+const ROOMY: EdgeOptions = EdgeOptions {
+    movable_wall_clock: false,
+    garbage_is_collected_often: false,
+    vars: &[("MAX_LIVE_JOBS", "200000")],
+};
 
 /// Rows of the table, and every single figure.
 #[derive(Default)]
