@@ -74,7 +74,7 @@ pub struct ConnectionId(pub u64);
 pub struct Config {
     /// The environment's name, told to the workers.
     pub environment: String,
-    /// Live jobs at most: they are all in memory. 10,000 jobs of about 2 KB are 20 MB of the platform's 128 MB.
+    /// Live jobs at most: they are all in memory. 10,000 are 15 MB of the platform's 128 MB.
     pub max_live_jobs: usize,
     /// Which estimate sends a job to a worker.
     pub policy: Policy,
