@@ -11,6 +11,7 @@ pub mod parts;
 pub mod playlist;
 pub mod range;
 pub mod request;
+pub mod retention;
 pub mod route;
 pub mod stems;
 pub mod ticket;

@@ -107,6 +107,8 @@ pub enum CloseReason {
     VersionMismatch,
     /// Nothing was heard for too long.
     Silent,
+    /// It did not say who it is.
+    NoHello,
 }
 
 impl CloseReason {
@@ -116,6 +118,7 @@ impl CloseReason {
             Self::Replaced => 4000,
             Self::VersionMismatch => 4001,
             Self::Silent => 4002,
+            Self::NoHello => 4004,
         }
     }
 
@@ -125,6 +128,7 @@ impl CloseReason {
             Self::Replaced => "replaced by a newer connection of this worker",
             Self::VersionMismatch => "this scheduler speaks another version of the protocol",
             Self::Silent => "nothing was heard for too long",
+            Self::NoHello => "no hello was said in time",
         }
     }
 }

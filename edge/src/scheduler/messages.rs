@@ -115,6 +115,7 @@ impl Scheduler {
     }
 
     fn hello(&mut self, now: TimestampMs, connection: ConnectionId, hello: Hello) {
+        self.timers.clear(&Timer::HelloDue(connection));
         if hello.protocol != PROTOCOL_VERSION {
             let text =
                 format!("this scheduler speaks version {}, not {}", PROTOCOL_VERSION.0, hello.protocol.0);

@@ -53,6 +53,7 @@ pub use receipts::{KEEP_RECEIPTS, PRUNED_PER_TURN};
 pub use restore::Restored;
 pub use routing::{Candidate, DecidedBy, Decision, Policy, TIE_SECONDS};
 pub use statistics::{Counts, QueueStatistics};
+pub use timeouts::HELLO_TIMEOUT;
 pub use timer::Timer;
 pub use transition::{MAX_HISTORY, Reason, Transition};
 pub use waiting::{Waiting, WaitsFor};

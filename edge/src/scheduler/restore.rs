@@ -26,6 +26,8 @@ pub struct Restored {
     pub follow_ups: Vec<FollowUp>,
     /// What was kept with the sockets that are still open.
     pub connections: Vec<(ConnectionId, WorkerSnapshot)>,
+    /// Sockets that are open and have not said whose they are.
+    pub strangers: Vec<ConnectionId>,
 }
 
 impl Scheduler {
@@ -66,6 +68,9 @@ impl Scheduler {
                 scheduler.effects.push_back(Effect::Close { connection: old, reason: CloseReason::Replaced });
             }
             scheduler.timers.set(Timer::WorkerSilent(worker), now + LIVENESS_TIMEOUT);
+        }
+        for connection in restored.strangers {
+            scheduler.handle_connected(now, connection);
         }
         for job in restored.jobs {
             scheduler.restore_job(job, now);

@@ -1,11 +1,16 @@
 //! What happens when something did not happen.
 
-use shared_protocol::{Attempt, JobFailure, JobId, TimestampMs, WorkerId, limits::LIVENESS_TIMEOUT};
+use shared_protocol::{
+    Attempt, DurationMs, JobFailure, JobId, TimestampMs, WorkerId, limits::LIVENESS_TIMEOUT,
+};
 
 use super::fleet::FORGET_AFTER;
 use super::job::{AfterLoss, JobState, worker_lost_failure};
 use super::transition::{Reason, Step};
-use super::{CloseReason, Effect, Scheduler, Timer};
+use super::{CloseReason, ConnectionId, Effect, Scheduler, Timer};
+
+/// A connection that has not said `hello` within this time is closed: it costs memory, and no worker waits so long.
+pub const HELLO_TIMEOUT: DurationMs = DurationMs::from_secs(10);
 
 impl Scheduler {
     /// Handles every deadline that is due, then offers what became free.
@@ -20,6 +25,9 @@ impl Scheduler {
                 Timer::BenchOver(worker) => self.unbench(now, &worker),
                 Timer::FollowUpClosed(job) => {
                     self.follow_ups.remove(&job);
+                }
+                Timer::HelloDue(connection) => {
+                    self.effects.push_back(Effect::Close { connection, reason: CloseReason::NoHello });
                 }
                 Timer::ReceiptsDue => {
                     let pruned = self.receipts.prune(now);
@@ -46,8 +54,14 @@ impl Scheduler {
         }
     }
 
+    /// A connection was made. It has to say who it is soon.
+    pub fn handle_connected(&mut self, now: TimestampMs, connection: ConnectionId) {
+        self.timers.set(Timer::HelloDue(connection), now + HELLO_TIMEOUT);
+    }
+
     /// The connection of a worker has ended. Its jobs stay its own until it was silent for too long: most come back at once.
-    pub fn handle_closed(&mut self, now: TimestampMs, connection: super::ConnectionId) {
+    pub fn handle_closed(&mut self, now: TimestampMs, connection: ConnectionId) {
+        self.timers.clear(&Timer::HelloDue(connection));
         let Some(worker) = self.fleet.disconnect(connection) else { return };
         let last_seen = self.fleet.get(&worker).map_or(now, |w| w.last_seen);
         self.timers.set(Timer::WorkerSilent(worker), (last_seen + LIVENESS_TIMEOUT).max(now));

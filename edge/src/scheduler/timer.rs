@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shared_protocol::{JobId, TimestampMs, WorkerId};
 
+use super::ConnectionId;
+
 /// What a deadline is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
@@ -21,6 +23,8 @@ pub enum Timer {
     BenchOver(WorkerId),
     /// Fires when nothing more is expected of a completed job.
     FollowUpClosed(JobId),
+    /// Fires when a connection has not said who it is.
+    HelloDue(ConnectionId),
     /// Fires when the oldest receipts may be thrown away.
     ReceiptsDue,
 }

@@ -170,6 +170,7 @@ impl Drive {
         self.store.migrate()?;
         let mut restored = self.store.restored(now)?;
         restored.connections = sockets::connected_workers(&self.state);
+        restored.strangers = sockets::strangers(&self.state);
         // Should a turn have failed: its outbox's deliveries are sent again by the new one.
         self.deliveries.abort_all();
         let stored = self.store.outbox()?;

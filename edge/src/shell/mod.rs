@@ -22,6 +22,7 @@ mod outbox_store;
 mod parts;
 mod predecessor;
 mod respond;
+mod retention;
 mod scheduler_do;
 mod sockets;
 mod store;

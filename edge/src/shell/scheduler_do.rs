@@ -4,14 +4,17 @@ use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 
 use shared_protocol::limits::MAX_TEXT_LENGTH;
-use shared_protocol::{DecodeError, JobId, OutputKind, ProtocolError, TenantId, WorkerMessage, decode_frame};
+use shared_protocol::{
+    DecodeError, DurationMs, JobId, OutputKind, ProtocolError, TenantId, TimestampMs, WorkerMessage,
+    decode_frame,
+};
 use worker::{
     DurableObject, Env, Request, Response, Result, State, WebSocket, WebSocketIncomingMessage, console_warn,
     durable_object,
 };
 
 use super::drive::Drive;
-use super::{respond, sockets};
+use super::{now, respond, retention, sockets};
 use crate::api::call::{CONNECT_PATH, Call, JobDetail, Refusal, Reply, WORKER_KEY_HEADER};
 use crate::api::request::ListJobs;
 use crate::api::view::{JobList, JobView, StatusView};
@@ -24,11 +27,13 @@ const MAX_KIND_LENGTH: usize = 64;
 #[durable_object]
 pub struct Scheduler {
     pub(super) drive: AssertUnwindSafe<Rc<Drive>>,
+    /// For how long the rows of ended jobs are kept.
+    retention: Option<DurationMs>,
 }
 
 impl DurableObject for Scheduler {
     fn new(state: State, env: Env) -> Self {
-        Self { drive: AssertUnwindSafe(Drive::new(state, &env)) }
+        Self { retention: retention::of(&env), drive: AssertUnwindSafe(Drive::new(state, &env)) }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
@@ -99,6 +104,7 @@ impl Scheduler {
         // Runs the migrations, should this be the object's first event.
         self.drive.turn(|_, _| ()).await?;
         let connection = self.drive.store().next_connection()?;
+        self.drive.turn(|brain, now| brain.handle_connected(now, connection)).await?;
         sockets::accept(self.drive.state(), connection, key_id)
     }
 
@@ -124,6 +130,9 @@ impl Scheduler {
             Call::Status => Ok(Reply::Status(self.drive.turn(|brain, _| StatusView::of(brain)).await?)),
             Call::Poke => {
                 self.drive.poke().await?;
+                if let Some(retention) = self.retention {
+                    self.drive.store().sweep_ended_jobs(TimestampMs(now().0.saturating_sub(retention.0)))?;
+                }
                 Ok(Reply::Poked)
             }
             Call::Admin(call) => self.admin(call).await,

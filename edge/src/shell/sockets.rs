@@ -40,6 +40,16 @@ pub fn connected_workers(state: &State) -> Vec<(ConnectionId, WorkerSnapshot)> {
     state.get_websockets().iter().filter(is_open).filter_map(remembered).collect()
 }
 
+/// The open sockets that have not said whose they are.
+pub fn strangers(state: &State) -> Vec<ConnectionId> {
+    let is_open = |socket: &&WebSocket| socket.as_ref().ready_state() == OPEN;
+    let stranger = |socket: &WebSocket| {
+        let attachment = attachment(socket).ok().flatten()?;
+        attachment.snapshot.is_none().then_some(attachment.connection)
+    };
+    state.get_websockets().iter().filter(is_open).filter_map(stranger).collect()
+}
+
 /// Keeps what is known of a worker with its socket.
 pub fn remember(state: &State, connection: ConnectionId, snapshot: WorkerSnapshot) -> Result<()> {
     for socket in of_connection(state, connection) {

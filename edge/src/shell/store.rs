@@ -112,6 +112,11 @@ impl Store {
         self.usage.view(&self.storage.sql())
     }
 
+    /// Executes all statements, or none of them.
+    pub(super) fn execute(&self, statements: Vec<Statement>) -> Result<()> {
+        execute_all(&self.storage, &self.usage, statements)
+    }
+
     /// The database.
     pub(super) fn sql(&self) -> SqlStorage {
         self.storage.sql()
@@ -145,7 +150,7 @@ impl Store {
         if statements.is_empty() {
             return Ok(());
         }
-        execute_all(&self.storage, &self.usage, statements)
+        self.execute(statements)
     }
 
     /// Everything that the scheduler is restored from, but its connections.
@@ -166,6 +171,7 @@ impl Store {
             receipts: self.receipts()?,
             follow_ups: self.open_follow_ups(now)?,
             connections: Vec::new(),
+            strangers: Vec::new(),
         })
     }
 

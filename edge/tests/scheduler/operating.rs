@@ -1,7 +1,9 @@
 //! The operator's levers, and the breaker that pulls one by itself.
 
 use super::rig::*;
-use edge::scheduler::{FIRST_BENCH, Reason};
+use edge::scheduler::{
+    AuditEntry, AuditOutcome, ConnectionId, FIRST_BENCH, JobRequest, PauseNote, Reason, WaitsFor,
+};
 use shared_protocol::*;
 
 fn mini(n: u32) -> WorkerId {
@@ -155,4 +157,91 @@ fn the_hint_asks_for_workers_when_jobs_would_start_too_late() {
     let one = rig.scheduler.statistics(rig.now, target);
     // 600 s of audio at the assumed 20 times real time are 30 s each: the third and all later ones start after 60 s.
     assert_eq!((one.late_jobs, one.seconds_to_drain, one.workers_wanted), (97, Some(3000.0), 50));
+}
+
+#[test]
+fn who_paused_and_why_is_kept_as_long_as_the_pause() {
+    let mut rig = Rig::new();
+    let note = PauseNote { tenant: None, at: rig.now, key_id: "ops".into(), reason: "storage moves".into() };
+    let of_tenant = PauseNote { tenant: Some(TenantId::new("acme").unwrap()), ..note.clone() };
+    rig.scheduler.pause_with_note(note.clone());
+    rig.scheduler.pause_with_note(of_tenant.clone());
+    rig.settle();
+    rig.evict(false);
+    assert_eq!(rig.scheduler.meta().pause_notes, [note, of_tenant.clone()]);
+    rig.scheduler.resume(rig.now, None);
+    rig.settle();
+    assert_eq!(rig.scheduler.meta().pause_notes, [of_tenant], "the tenant's own pause goes on");
+    assert!(rig.scheduler.is_paused(Some(&TenantId::new("acme").unwrap())));
+    assert!(!rig.scheduler.is_paused(None));
+}
+
+#[test]
+fn an_entry_of_the_audit_log_is_kept_with_what_it_tells_of() {
+    let mut rig = Rig::new();
+    let entry = AuditEntry {
+        request_id: "req_1".into(),
+        at: rig.now,
+        key_id: "ops".into(),
+        action: "worker.drain".into(),
+        target: Some("mini-1".into()),
+        reason: "new disk".into(),
+        outcome: AuditOutcome::Done,
+        refusal: None,
+        changed: None,
+        left: None,
+    };
+    rig.scheduler.drain(&mini(1), "new disk");
+    rig.scheduler.audit(entry.clone());
+    rig.settle();
+    assert!(rig.controls[&mini(1)].drained);
+    assert_eq!(rig.audit, [entry]);
+}
+
+#[test]
+fn a_job_that_waits_says_for_what() {
+    let mut rig = Rig::new();
+    let later = JobRequest { not_before: Some(TimestampMs(rig.now.0 + 5_000)), ..request() };
+    let scheduled = rig.submit_as("acme", later);
+    let first = rig.submit();
+    let studio = rig.submit_as("acme", JobRequest { labels: vec!["studio".into()], ..request() });
+    let waits = |rig: &Rig, id: &JobId| rig.scheduler.waiting_for(rig.now, id).map(|w| w.waits_for);
+    assert_eq!(waits(&rig, &scheduled), Some(WaitsFor::ItsTime));
+    assert_eq!(waits(&rig, &first), Some(WaitsFor::AnyWorker));
+    rig.hello(1, "mini-1");
+    assert_eq!(waits(&rig, &first), Some(WaitsFor::OpenSlot), "it has not said ready");
+    assert_eq!(waits(&rig, &studio), Some(WaitsFor::FittingWorker));
+    assert_eq!(rig.scheduler.waiting_for(rig.now, &studio).unwrap().jobs_ahead, Some(1));
+    rig.scheduler.drain(&mini(1), "");
+    rig.settle();
+    assert_eq!(waits(&rig, &first), Some(WaitsFor::HeldBackWorkers));
+    rig.scheduler.pause(Some(TenantId::new("acme").unwrap()));
+    rig.settle();
+    assert_eq!(waits(&rig, &first), Some(WaitsFor::TenantsResume));
+    rig.scheduler.pause(None);
+    rig.settle();
+    assert_eq!(waits(&rig, &first), Some(WaitsFor::Resume));
+    rig.scheduler.resume(rig.now, None);
+    rig.scheduler.resume(rig.now, Some(&TenantId::new("acme").unwrap()));
+    rig.scheduler.undrain(rig.now, &mini(1));
+    rig.settle();
+    rig.ready(1, 1, &[]);
+    assert_eq!(waits(&rig, &first), None, "it is offered");
+}
+
+#[test]
+fn a_connection_that_says_nothing_is_closed_and_one_that_says_hello_is_not() {
+    let mut rig = Rig::new();
+    for connection in [1, 2, 3] {
+        rig.scheduler.handle_connected(rig.now, ConnectionId(connection));
+    }
+    rig.hello(2, "mini-2");
+    rig.close(3);
+    rig.pass(5_000);
+    rig.ping(2);
+    rig.pass(4_999);
+    assert_eq!(rig.closed, []);
+    rig.ping(2);
+    rig.pass(1);
+    assert_eq!(rig.closed, [ConnectionId(1)]);
 }

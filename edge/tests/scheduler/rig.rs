@@ -315,6 +315,7 @@ impl Rig {
             receipts: self.receipts.iter().map(|(id, at)| (id.clone(), *at)).collect(),
             follow_ups,
             connections: self.sockets.iter().filter_map(|(id, kept)| Some((*id, kept.clone()?))).collect(),
+            strangers: vec![],
         }
     }
 

@@ -82,6 +82,7 @@ impl Store {
             receipts: self.receipts.iter().map(|(id, at)| (id.clone(), *at)).collect(),
             follow_ups,
             connections: sockets,
+            strangers: Vec::new(),
         }
     }
 }

@@ -26,6 +26,14 @@ fn another_version_is_told_so_and_the_link_is_closed() {
 }
 
 #[test]
+fn a_connection_that_never_says_who_it_is_does_not_stay() {
+    let edge = Edge::start();
+    let mut stranger = ScriptedWorker::connect(&edge, "mini-1");
+    let closed = stranger.expect_closed();
+    assert_eq!(closed.code.map(u16::from), Some(4004), "{closed:?}");
+}
+
+#[test]
 fn nothing_is_taken_from_a_worker_that_has_not_said_who_it_is() {
     let edge = Edge::start();
     edge.api(Keys::ACME).queue_job();
