@@ -5,7 +5,7 @@ use shared_protocol::JobId;
 use worker::{Result, SqlStorageValue};
 
 use super::store::{Store, integer, unreadable};
-use crate::api::admin::filter::JobFilter;
+use crate::api::admin::filter::{JobFilter, StateFilter};
 use crate::api::admin::request::Page;
 use crate::records::{audit_row, follow_up_row, job_row};
 use crate::scheduler::{AuditEntry, FollowUp, Job};
@@ -56,78 +56,105 @@ impl Condition {
         self.values.push(value);
     }
 
+    fn and_tenant(&mut self, filter: &JobFilter) {
+        if let Some(tenant) = &filter.tenant {
+            self.and_value("tenant = ?", tenant.as_str().into());
+        }
+    }
+
+    fn and_state_and_worker(&mut self, filter: &JobFilter) {
+        if let Some(name) = filter.state.and_then(StateFilter::single) {
+            self.and_value("json_extract(body, '$.state') = ?", name.into());
+        }
+        if let Some(worker) = &filter.worker {
+            self.and_value(&format!("{LAST_WORKER} = ?"), worker.as_str().into());
+        }
+    }
+
     fn sql(&self) -> String {
         if self.sql.is_empty() { "1".to_owned() } else { self.sql.join(" AND ") }
     }
 }
 
-/// What an index answers, and what is looked for in the bodies of the rows that it finds.
-fn conditions(filter: &JobFilter) -> (Condition, Condition) {
-    let (mut by_index, mut by_body) = (Condition::default(), Condition::default());
-    if let Some(state) = filter.state {
-        match state.single() {
-            Some("failed" | "quarantined") => by_index.and(UNFINISHED),
-            _ if state.is_live() => by_index.and("ended_at_ms IS NULL"),
-            _ => by_index.and("ended_at_ms IS NOT NULL"),
-        }
-        if let Some(name) = state.single() {
-            by_body.and_value("json_extract(body, '$.state') = ?", name.into());
-        }
+/// Where jobs are looked for: rows of one index in the order of submission, and what is looked for in these rows.
+///
+/// The index is named, so that each call reads a bounded number of rows whatever the planner thinks.
+struct Search {
+    table: &'static str,
+    window: Condition,
+    rows: Condition,
+}
+
+impl Search {
+    fn new(filter: &JobFilter) -> Self {
+        let (mut window, mut rows) = (Condition::default(), Condition::default());
+        let table = match filter.state {
+            Some(state) if state.is_live() => {
+                window.and("ended_at_ms IS NULL");
+                "jobs INDEXED BY live_jobs"
+            }
+            Some(StateFilter::Failed | StateFilter::Quarantined) => {
+                window.and(UNFINISHED);
+                "jobs INDEXED BY unfinished_jobs"
+            }
+            Some(_) => {
+                rows.and("ended_at_ms IS NOT NULL");
+                "jobs"
+            }
+            None => "jobs",
+        };
+        // The order of a tenant's own jobs is an index too.
+        (if table == "jobs" { &mut window } else { &mut rows }).and_tenant(filter);
+        rows.and_state_and_worker(filter);
+        Self { table, window, rows }
     }
-    if let Some(tenant) = &filter.tenant {
-        by_index.and_value("tenant = ?", tenant.as_str().into());
-    }
-    if let Some(worker) = &filter.worker {
-        by_body.and_value(&format!("{LAST_WORKER} = ?"), worker.as_str().into());
-    }
-    (by_index, by_body)
 }
 
 impl Store {
     /// A page of all tenants' jobs, newest first, and where the next page starts, if there is one. Their playlists are left
     /// out.
     pub fn jobs_of_all(&self, filter: &JobFilter, page: Page) -> Result<(Vec<Job>, Option<u64>)> {
-        let (mut by_index, by_body) = conditions(filter);
-        by_index.and_value("sequence < ?", integer(page.before.unwrap_or(u64::MAX)));
-        by_index.values.push(SqlStorageValue::Integer(MAX_ROWS_READ));
-        let window = format!(
-            "(SELECT sequence, body FROM jobs WHERE {} ORDER BY sequence DESC LIMIT ?)",
-            by_index.sql()
+        let Search { table, mut window, rows } = Search::new(filter);
+        window.and_value("sequence < ?", integer(page.before.unwrap_or(u64::MAX)));
+        let seen = format!(
+            "(SELECT sequence, tenant, ended_at_ms, body FROM {table} WHERE {} ORDER BY sequence DESC LIMIT ?)",
+            window.sql()
         );
+        let mut seen_values = window.values;
+        seen_values.push(SqlStorageValue::Integer(MAX_ROWS_READ));
+
         let limit = i64::from(page.limit);
-        let mut values = by_index.values.clone();
-        values.extend(by_body.values.iter().cloned());
+        let mut values = seen_values.clone();
+        values.extend(rows.values.iter().cloned());
         values.push(SqlStorageValue::Integer(limit + 1));
-        let sql = format!(
-            "SELECT sequence, body FROM {window} WHERE {} ORDER BY sequence DESC LIMIT ?",
-            by_body.sql()
-        );
-        let mut rows: Vec<Row> = self.rows(&sql, values, Ok)?;
-        let next = if rows.len() as i64 > limit {
-            rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-            rows.last().map(|row| row.sequence as u64)
+        let condition = rows.sql();
+        let sql =
+            format!("SELECT sequence, body FROM {seen} WHERE {condition} ORDER BY sequence DESC LIMIT ?");
+        let mut found: Vec<Row> = self.rows(&sql, values, Ok)?;
+        let next = if found.len() as i64 > limit {
+            found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+            found.last().map(|row| row.sequence as u64)
         } else {
-            let sql = format!("SELECT COUNT(*) AS rows, MIN(sequence) AS lowest FROM {window}");
-            let seen: Vec<Window> = self.rows(&sql, by_index.values, Ok)?;
+            let sql = format!("SELECT COUNT(*) AS rows, MIN(sequence) AS lowest FROM {seen}");
+            let seen: Vec<Window> = self.rows(&sql, seen_values, Ok)?;
             let full = seen.first().filter(|window| window.rows as i64 >= MAX_ROWS_READ);
             full.and_then(|window| window.lowest).map(|lowest| lowest as u64)
         };
-        Ok((decoded(&rows)?, next))
+        Ok((decoded(&found)?, next))
     }
 
     /// Failed and quarantined jobs, the oldest first, and how many there are in all. With their playlists, since they may go on.
     pub fn retryable(&self, filter: &JobFilter, limit: usize) -> Result<(Vec<Job>, usize)> {
-        let (by_index, by_body) = conditions(filter);
-        let (index_sql, body_sql) = (by_index.sql(), by_body.sql());
-        let mut values = by_index.values;
-        values.extend(by_body.values);
-        let condition = format!("{UNFINISHED} AND {index_sql} AND {body_sql}");
-        let sql = format!("SELECT COUNT(*) AS count FROM jobs WHERE {condition}");
-        let counts: Vec<Count> = self.rows(&sql, values.clone(), Ok)?;
+        let mut rows = Condition::default();
+        rows.and_tenant(filter);
+        rows.and_state_and_worker(filter);
+        let found = format!("FROM jobs INDEXED BY unfinished_jobs WHERE {UNFINISHED} AND {}", rows.sql());
+        let sql = format!("SELECT COUNT(*) AS count {found}");
+        let counts: Vec<Count> = self.rows(&sql, rows.values.clone(), Ok)?;
+        let mut values = rows.values;
         values.push(SqlStorageValue::Integer(i64::try_from(limit).unwrap_or(i64::MAX)));
-        let sql = format!("SELECT sequence, body FROM jobs WHERE {condition} ORDER BY sequence LIMIT ?");
-        let rows: Vec<Row> = self.rows(&sql, values, Ok)?;
-        let mut jobs = decoded(&rows)?;
+        let sql = format!("SELECT sequence, body {found} ORDER BY sequence LIMIT ?");
+        let mut jobs = decoded(&self.rows::<Row, Row>(&sql, values, Ok)?)?;
         for job in &mut jobs {
             if let Some(whole) = self.job(&job.id)? {
                 *job = whole;

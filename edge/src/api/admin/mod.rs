@@ -2,6 +2,7 @@
 
 pub mod call;
 pub mod filter;
+pub mod perform;
 pub mod request;
 pub mod route;
 pub mod view;
