@@ -9,20 +9,23 @@
 //!   forgotten only when it is acknowledged.
 //! - A link that is silent for [`LINK_SILENCE_TIMEOUT`] is given up; reconnecting goes on for ever.
 
+mod vocabulary;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use shared_protocol::limits::{LINK_SILENCE_TIMEOUT, PING_INTERVAL};
 use shared_protocol::{
-    Accept, Assign, Attempt, Cancel, Cancelled, Complete, DecodeError, DurationMs, Failed, FailureCode,
-    Hello, HlsSegment, Item, JobFailure, JobId, JobOutcome, LinkReport, MessageId, PROTOCOL_VERSION, Phase,
-    Ping, ProtocolError, Ready, Reject, RejectReason, RunningAttempt, SamplerSpeed, SchedulerMessage,
-    StemFile, Stems, TimestampMs, Welcome, WorkerMessage,
+    Accept, Assign, Attempt, Cancel, Cancelled, Complete, DurationMs, Failed, FailureCode, Hello, Item,
+    JobFailure, JobId, LinkReport, MessageId, PROTOCOL_VERSION, Phase, Ping, Ready, Reject, RejectReason,
+    RunningAttempt, SamplerSpeed, SchedulerMessage, Stems, TimestampMs, Welcome, WorkerMessage,
 };
 
 use super::backoff::Backoff;
 use super::hold_back::HoldBack;
 use super::outstanding::{Outstanding, understood};
 use super::running::{ProgressUpdate, Running, StopCause};
+
+pub use vocabulary::{Effect, Input, JobEnd, Note};
 
 /// A connection that lived so long has proved itself: the next pause before reconnecting is a short one again. A
 /// scheduler that greets and then drops everyone is not hammered.
@@ -40,126 +43,6 @@ const CHEAP_REQUEST_SECONDS: f64 = 0.05;
 
 /// The code of a scheduler that takes this connection for one without `hello`: it lost what it kept of it.
 const HELLO_EXPECTED: &str = "hello_expected";
-
-/// How an attempt's pipeline ended.
-#[derive(Debug, Clone, PartialEq)]
-pub enum JobEnd {
-    /// Restored and published.
-    Completed {
-        /// All HLS segments.
-        segments: Vec<HlsSegment>,
-        /// What was made.
-        outcome: JobOutcome,
-    },
-    /// It failed.
-    Failed(JobFailure),
-    /// It stopped, as an [`Effect::Stop`] asked.
-    Stopped,
-}
-
-/// What happens to a session.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Input {
-    /// A deadline passed.
-    Tick,
-    /// The connection that [`Effect::Connect`] asked for is open.
-    LinkOpened,
-    /// The connection is gone, or could not be made.
-    LinkClosed,
-    /// One message of a frame, readable or not.
-    Received(Item<SchedulerMessage>),
-    /// An attempt's pipeline reports.
-    Progressed {
-        /// The job.
-        job_id: JobId,
-        /// The attempt.
-        attempt: Attempt,
-        /// How far it is.
-        update: ProgressUpdate,
-    },
-    /// An attempt's pipeline ended.
-    Ended {
-        /// The job.
-        job_id: JobId,
-        /// The attempt.
-        attempt: Attempt,
-        /// How.
-        end: JobEnd,
-    },
-    /// The stems of an attempt that completed here are stored, or will not come.
-    Followed {
-        /// The job.
-        job_id: JobId,
-        /// The attempt.
-        attempt: Attempt,
-        /// What is stored, or why it is not.
-        stems: Result<Vec<StemFile>, JobFailure>,
-    },
-    /// Seconds of inference left on this worker. Reported in `ready` and in every ping.
-    Backlog(f64),
-    /// How fast the worker is, as it measured it. Reported in `ready`.
-    Measured {
-        /// With each of its samplers.
-        speeds: Vec<SamplerSpeed>,
-        /// To and from storage, once something was moved.
-        link: Option<LinkReport>,
-    },
-    /// So many of the worker's slots are taken by other environments.
-    SlotsElsewhere(u32),
-    /// Finish what runs, take nothing new.
-    Drain,
-    /// Stop what runs and hand it back.
-    HandBack,
-}
-
-/// What the session asks its shell to do, in this order.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
-    /// Open a connection; answer with [`Input::LinkOpened`] or [`Input::LinkClosed`].
-    Connect,
-    /// Drop the connection, without an answer: later input from it must not reach the session.
-    Disconnect,
-    /// Send a message on the open connection.
-    Send(WorkerMessage),
-    /// Keep a terminal message safe. It has to be done before any later [`Effect::Send`].
-    Journal(WorkerMessage),
-    /// Remove a journaled message.
-    Forget(MessageId),
-    /// Run an accepted attempt; answer with [`Input::Progressed`] and one [`Input::Ended`].
-    Start(Assign),
-    /// Stop an attempt; its [`Input::Ended`] follows in any case.
-    Stop {
-        /// The job.
-        job_id: JobId,
-        /// The attempt.
-        attempt: Attempt,
-    },
-    /// Write something to the log.
-    Note(Note),
-}
-
-/// Something for the log.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Note {
-    /// The scheduler greeted this worker.
-    Connected {
-        /// Its environment's name.
-        environment: String,
-    },
-    /// The scheduler was silent for too long.
-    Silent,
-    /// The next attempt to connect follows after a pause.
-    Reconnecting {
-        /// How long.
-        pause: DurationMs,
-    },
-    /// A message could not be read. The link lives on.
-    Unreadable(DecodeError),
-    /// The scheduler could not handle a message of ours.
-    PeerError(ProtocolError),
-    /// The scheduler speaks another version of the protocol.
-    OtherVersion(Welcome),
-}
 
 #[derive(Debug)]
 enum Link {

@@ -1,7 +1,8 @@
 //! The session's promises, told as stories.
 
 use shared_protocol::{
-    Ack, BootId, CancelReason, OutputKind, Phase, Pong, Sampler, Source, UploadId, WorkerId,
+    Ack, BootId, CancelReason, DecodeError, HlsSegment, JobOutcome, OutputKind, Phase, Pong, ProtocolError,
+    Sampler, Source, UploadId, WorkerId,
 };
 
 use super::*;

@@ -119,27 +119,20 @@ fn intervals(document: &Value, phase: &str) -> Vec<(f64, f64)> {
         .collect()
 }
 
+/// Longer recordings are MP3: as FLAC they would be larger than one upload may be.
+const LONGEST_FLAC_SECONDS: u32 = 1_200;
+
 /// A recording of speech of so many seconds, from a place of the set's ten minutes that differs with `part`.
 pub fn speech(seconds: u32, part: u32) -> Vec<u8> {
     let set = RecordingSet::ready().unwrap_or_else(|error| panic!("{error}"));
     let long = set.long("10min");
     let path = long.to_str().expect("the set's names are UTF-8");
+    let format = if seconds > LONGEST_FLAC_SECONDS {
+        ["-c:a", "libmp3lame", "-b:a", "128k", "-f", "mp3"]
+    } else {
+        ["-c:a", "flac", "-sample_fmt", "s16", "-f", "flac"]
+    };
     let (seconds, start) = (seconds.to_string(), (part * 31 % 500).to_string());
-    media::ffmpeg(&[
-        "-stream_loop",
-        "-1",
-        "-ss",
-        &start,
-        "-i",
-        path,
-        "-t",
-        &seconds,
-        "-c:a",
-        "flac",
-        "-sample_fmt",
-        "s16",
-        "-f",
-        "flac",
-        "-",
-    ])
+    let input = ["-stream_loop", "-1", "-ss", &start, "-i", path, "-t", &seconds];
+    media::ffmpeg(&[&input[..], &format, &["-"]].concat())
 }
