@@ -78,6 +78,7 @@ async fn follow(
 ) -> Result<Vec<StemFile>, JobFailure> {
     let started = Instant::now();
     let making = async {
+        stems.make_room().await;
         // Nobody closes it.
         let _turn = tools.follow_ups.acquire().await;
         stems.publish().await

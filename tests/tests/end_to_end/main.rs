@@ -9,6 +9,7 @@ mod environments;
 mod large_files;
 mod listening;
 mod restoring;
+mod stems;
 
 use conformance::recordings::{Noisy, RecordingSet};
 use std::path::PathBuf;

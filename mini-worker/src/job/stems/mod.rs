@@ -38,6 +38,18 @@ pub struct PendingStems {
 }
 
 impl PendingStems {
+    /// Takes everything but the audio out of the job's folder: what is stored already needs no disk while stems wait.
+    pub async fn make_room(&self) {
+        let Ok(mut entries) = tokio::fs::read_dir(self.folder.path()).await else { return };
+        while let Ok(Some(entry)) = entries.next_entry().await {
+            let path = entry.path();
+            if path.extension().is_none_or(|ending| ending != "f32") {
+                // What stays goes with the folder.
+                tokio::fs::remove_file(path).await.unwrap_or_default();
+            }
+        }
+    }
+
     /// Renders and stores all of it; the manifest is last.
     ///
     /// # Errors
