@@ -6,6 +6,10 @@
 
 mod bad_recordings;
 mod fleet;
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(unused, reason = "what only Linux can be asked has helpers of its own")
+)]
 mod lifecycle;
 mod played_edge;
 mod results;
