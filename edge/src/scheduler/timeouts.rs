@@ -1,7 +1,8 @@
 //! What happens when something did not happen.
 
 use shared_protocol::{
-    Attempt, DurationMs, JobFailure, JobId, TimestampMs, WorkerId, limits::LIVENESS_TIMEOUT,
+    Attempt, DurationMs, JobFailure, JobId, TimestampMs, WorkerId,
+    limits::{LIVENESS_TIMEOUT, PING_INTERVAL},
 };
 
 use super::fleet::FORGET_AFTER;
@@ -12,13 +13,28 @@ use super::{CloseReason, ConnectionId, Effect, Scheduler, Timer};
 /// A connection that has not said `hello` within this time is closed: it costs memory, and no worker waits so long.
 pub const HELLO_TIMEOUT: DurationMs = DurationMs::from_secs(10);
 
+/// A deadline that is handled so late tells that the scheduler itself stood still: what its workers said meanwhile may wait to
+/// be heard.
+pub const STOOD_STILL: DurationMs = DurationMs::from_secs(2);
+
+/// The answer to an offer waits no longer than this behind a scheduler that stood still: its worker's connection is gone then.
+const ANSWERS_WAIT: DurationMs = DurationMs::from_secs(60);
+
 impl Scheduler {
     /// Handles every deadline that is due, then offers what became free.
     pub fn handle_deadline(&mut self, now: TimestampMs) {
-        while let Some(timer) = self.timers.pop_due(now) {
+        while let Some((at, timer)) = self.timers.pop_due(now) {
             match timer {
+                Timer::WorkerSilent(worker) if now - at > STOOD_STILL && self.is_heard_out(&worker) => {
+                    self.timers.set(Timer::WorkerSilent(worker), now + PING_INTERVAL);
+                }
                 Timer::WorkerSilent(worker) => self.worker_is_gone(&worker, now),
                 Timer::WorkerForgotten(worker) => self.fleet.forget(&worker),
+                Timer::OfferUnanswered(job)
+                    if now - at > STOOD_STILL && self.was_offered_lately(&job, now) =>
+                {
+                    self.timers.set(Timer::OfferUnanswered(job), now + PING_INTERVAL);
+                }
                 Timer::OfferUnanswered(job) => self.offer_came_to_nothing(&job, now),
                 Timer::JobMayStart(id) => self.job_may_start(&id),
                 Timer::CancelUnconfirmed(job) => self.end_cancelled(&job, Reason::CancelUnconfirmed, now),
@@ -71,9 +87,21 @@ impl Scheduler {
     pub(super) fn worker_is_alive(&mut self, worker: &WorkerId, now: TimestampMs) {
         if let Some(entry) = self.fleet.get_mut(worker) {
             entry.last_seen = now;
+            entry.heard_out = false;
             self.timers.set(Timer::WorkerSilent(worker.clone()), now + LIVENESS_TIMEOUT);
             self.timers.clear(&Timer::WorkerForgotten(worker.clone()));
         }
+    }
+
+    /// Whether a silent worker gets the benefit of the doubt, once: the time of one ping.
+    fn is_heard_out(&mut self, worker: &WorkerId) -> bool {
+        self.fleet.get_mut(worker).is_some_and(|entry| !std::mem::replace(&mut entry.heard_out, true))
+    }
+
+    /// Whether the answer to an offer may still wait to be heard: nobody's does for minutes.
+    fn was_offered_lately(&self, id: &JobId, now: TimestampMs) -> bool {
+        let state = self.jobs.get(id).map(|job| &job.state);
+        matches!(state, Some(JobState::Offered { offered_at, .. }) if now - *offered_at < ANSWERS_WAIT)
     }
 
     fn worker_is_gone(&mut self, worker: &WorkerId, now: TimestampMs) {

@@ -67,15 +67,15 @@ impl Timers {
         self.by_time.iter().map(|(at, _)| *at).find(|at| *at > now)
     }
 
-    /// Takes the earliest deadline that is due.
-    pub fn pop_due(&mut self, now: TimestampMs) -> Option<Timer> {
+    /// Takes the earliest deadline that is due, with the time for which it was set.
+    pub fn pop_due(&mut self, now: TimestampMs) -> Option<(TimestampMs, Timer)> {
         let (at, _) = self.by_time.first()?;
         if *at > now {
             return None;
         }
-        let (_, timer) = self.by_time.pop_first()?;
+        let (at, timer) = self.by_time.pop_first()?;
         self.by_timer.remove(&timer);
-        Some(timer)
+        Some((at, timer))
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
         timers.set(timer.clone(), TimestampMs(30));
         assert_eq!(timers.pop_due(TimestampMs(20)), None);
         assert_eq!(timers.next(), Some((TimestampMs(30), &timer)));
-        assert_eq!(timers.pop_due(TimestampMs(30)), Some(timer));
+        assert_eq!(timers.pop_due(TimestampMs(30)), Some((TimestampMs(30), timer)));
         assert_eq!(timers.pop_due(TimestampMs(99)), None);
     }
 }

@@ -166,3 +166,35 @@ fn a_restarted_job_continues_the_playlist_that_listeners_already_have() {
     assert_eq!(list.len(), 5);
     assert!(list.lists(Attempt(1), 2) && list.lists(Attempt(2), 3) && !list.lists(Attempt(2), 0));
 }
+
+#[test]
+fn a_scheduler_that_stood_still_hears_its_workers_out_before_it_gives_their_jobs_away() {
+    // Its process was stopped for longer than any worker may be silent. The alarm comes first, the pings wait behind it.
+    let mut rig = Rig::new();
+    let job = running(&mut rig);
+    rig.stand_still(30_000);
+    rig.hello(2, "mini-2");
+    rig.ready(2, 1, &[]);
+    rig.pass(1_000);
+    rig.ping(1);
+    rig.pass(8_000);
+    assert_eq!(rig.state(&job), "running");
+    assert_eq!(rig.take_offers(), vec![], "nobody else was offered it");
+    // Once only: a worker that is really gone is not waited for again and again.
+    rig.stand_still(30_000);
+    rig.pass(3_000);
+    assert_eq!(rig.state(&job), "queued");
+}
+
+#[test]
+fn a_scheduler_that_stood_still_waits_for_the_answer_to_its_offer() {
+    let mut rig = Rig::new();
+    let job = rig.submit();
+    rig.hello(1, "mini-1");
+    rig.ready(1, 1, &[]);
+    assert_eq!(rig.take_offers().len(), 1);
+    rig.stand_still(25_000);
+    assert_eq!(rig.state(&job), "offered");
+    rig.accept(1, &job, 1);
+    assert_eq!(rig.state(&job), "running");
+}

@@ -142,6 +142,13 @@ impl Rig {
         self.now = until;
     }
 
+    /// Time passes, and only then whatever was due is handled.
+    pub fn stand_still(&mut self, ms: u64) {
+        self.now = TimestampMs(self.now.0 + ms);
+        self.scheduler.handle_deadline(self.now);
+        self.settle();
+    }
+
     pub fn submit(&mut self) -> JobId {
         self.try_submit().unwrap()
     }

@@ -37,6 +37,7 @@ impl World {
                 self.workers[worker].clock_ahead += step;
                 let id = self.workers[worker].id.clone();
                 self.trace.line(&id, || format!("its clock jumps ahead by {step} ms"));
+                self.tell(&Fact::ClockStepped { worker: &id });
                 let environments: Vec<usize> = self.workers[worker].sessions.keys().copied().collect();
                 for env in environments {
                     self.schedule_tick(worker, env);

@@ -206,6 +206,11 @@ pub enum Fact<'a> {
         /// Jobs at once.
         slots: u32,
     },
+    /// A worker's clock jumped ahead: what it measures across the jump is too long.
+    ClockStepped {
+        /// The worker.
+        worker: &'a WorkerId,
+    },
     /// An attempt runs.
     Started {
         /// Where.

@@ -32,6 +32,11 @@ impl Check for ProductionFirst {
                 let machine = Machine { slots: *slots as usize, ..Machine::default() };
                 self.machines.insert((*worker).clone(), machine);
             }
+            Fact::ClockStepped { worker } => {
+                if let Some(machine) = self.machines.get_mut(*worker) {
+                    machine.freed.clear();
+                }
+            }
             Fact::Ended { place, how } => {
                 let Some(machine) = self.machines.get_mut(&place.worker) else { return Ok(()) };
                 machine.running = machine.running.saturating_sub(1);
