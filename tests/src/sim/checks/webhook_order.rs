@@ -15,6 +15,8 @@ type Line = (usize, EndpointId, JobId);
 pub struct WebhookOrder {
     /// Rows that wait, by their places.
     waiting: BTreeMap<Line, BTreeMap<RowId, u64>>,
+    /// Dead letters that wait again since this turn: what was decided before them in it goes first.
+    revived: BTreeSet<u64>,
     /// Requests that the object waits for.
     under_way: BTreeMap<u64, Line>,
     /// The latest place that each endpoint took to heart.
@@ -32,7 +34,7 @@ impl Check for WebhookOrder {
     fn see(&mut self, _moment: Moment, fact: &Fact<'_>) -> Verdict {
         match fact {
             Fact::Restored { env, .. } => self.under_way.retain(|_, (e, ..)| e != env),
-            Fact::WebhookSaved { env, after, ordinal, .. } => {
+            Fact::WebhookSaved { env, before, after, ordinal } => {
                 let line = (*env, after.endpoint.clone(), after.job_id.clone());
                 let rows = self.waiting.entry(line).or_default();
                 if after.dead.is_some() {
@@ -40,6 +42,9 @@ impl Check for WebhookOrder {
                     self.given_up.insert((*env, *ordinal));
                 } else {
                     rows.insert(after.id, *ordinal);
+                    if before.is_some_and(|before| before.dead.is_some()) {
+                        self.revived.insert(*ordinal);
+                    }
                 }
             }
             Fact::WebhookDeleted { env, row } => {
@@ -53,15 +58,17 @@ impl Check for WebhookOrder {
                 if self.under_way.values().any(|other| *other == line) {
                     return Err(format!("two events of {} are under way to {}", line.2, line.1));
                 }
-                let earlier = self.waiting.get(&line).and_then(|rows| rows.values().min().copied());
-                if earlier != Some(request.ordinal) {
+                let rows = self.waiting.get(&line).into_iter().flat_map(|rows| rows.values().copied());
+                let first = rows.filter(|o| *o == request.ordinal || !self.revived.contains(o)).min();
+                if first != Some(request.ordinal) {
                     return Err(format!(
-                        "{} is told of event {} of {} while {earlier:?} is first in line",
+                        "{} is told of event {} of {} while {first:?} is first in line",
                         line.1, request.ordinal, line.2
                     ));
                 }
                 self.under_way.insert(*number, line);
             }
+            Fact::TurnEnded { .. } | Fact::Interrupted { .. } => self.revived.clear(),
             Fact::WebhookCutOff { number } => drop(self.under_way.remove(number)),
             Fact::WebhookAnswered { request, .. } => {
                 let line = (request.env, request.endpoint.clone(), request.job.clone());
