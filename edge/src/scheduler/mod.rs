@@ -51,7 +51,7 @@ pub use playlist::{Playlist, Run};
 pub use queue::{MAX_CLASS_WAIT, QueueClock};
 pub use receipts::{KEEP_RECEIPTS, PRUNED_PER_TURN};
 pub use restore::Restored;
-pub use routing::{Candidate, DecidedBy, Decision, Policy, TIE_SECONDS};
+pub use routing::{Candidate, DecidedBy, Decision, Policy, TIE_SECONDS, UnknownPolicy};
 pub use statistics::{Counts, QueueStatistics};
 pub use timeouts::HELLO_TIMEOUT;
 pub use timer::Timer;

@@ -32,6 +32,23 @@ pub enum Policy {
     EarliestFinish,
 }
 
+/// A text names no policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a policy is earliest_finish or earliest_start")]
+pub struct UnknownPolicy;
+
+impl std::str::FromStr for Policy {
+    type Err = UnknownPolicy;
+
+    fn from_str(text: &str) -> Result<Self, UnknownPolicy> {
+        match text {
+            "earliest_start" => Ok(Self::EarliestStart),
+            "earliest_finish" => Ok(Self::EarliestFinish),
+            _ => Err(UnknownPolicy),
+        }
+    }
+}
+
 /// What decided at last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -14,7 +14,7 @@ use worker::{Date, Env, Result, ScheduledTime, State, console_error, js_sys};
 use super::deliveries::Deliveries;
 use super::store::Store;
 use super::usage::Usage;
-use super::{auth, frontend_worker, now, predecessor, sockets, webhook_policy};
+use super::{auth, now, predecessor, settings, sockets, webhook_policy};
 use crate::api::ticket::{Claims, JOB_TICKET_LIFETIME, JobClaims, TicketKeys};
 use crate::job_events;
 use crate::outbox::{self, DeliveryId, DeliveryOutcome, Outbox, OutboxConfig};
@@ -28,9 +28,6 @@ const ALARM_RETRY: DurationMs = DurationMs::from_secs(15);
 
 /// An alarm that goes off this much too early does no harm.
 const ALARM_SLACK: DurationMs = DurationMs::from_secs(2);
-
-/// Variable of an environment with another bound of live jobs.
-const MAX_LIVE_JOBS: &str = "MAX_LIVE_JOBS";
 
 /// Dead letters are kept for so long.
 const KEEP_DEAD_LETTERS: DurationMs = DurationMs::from_secs(30 * 24 * 60 * 60);
@@ -69,7 +66,7 @@ impl Drive {
             this: Weak::clone(this),
             store: Store::new(state.storage(), Rc::clone(&usage)),
             usage,
-            config: config(env),
+            config: settings::of_scheduler(env),
             outbox_config: OutboxConfig { urls: webhook_policy(env), ..OutboxConfig::default() },
             deliveries: Deliveries::default(),
             ticket_keys,
@@ -320,21 +317,4 @@ impl Drive {
 fn handle_deadline(brains: &mut Brains, now: TimestampMs) {
     brains.scheduler.handle_deadline(now);
     brains.outbox.handle_deadline(now);
-}
-
-/// What the operator set for this environment, and what holds otherwise.
-fn config(env: &Env) -> Config {
-    let default = Config::default();
-    let max_live_jobs = match env.var(MAX_LIVE_JOBS).map(|text| text.to_string().parse()) {
-        Ok(Ok(jobs)) => jobs,
-        Ok(Err(error)) => {
-            console_error!(
-                "the variable {MAX_LIVE_JOBS} is not a number of jobs, so {} holds: {error}",
-                default.max_live_jobs
-            );
-            default.max_live_jobs
-        }
-        Err(_) => default.max_live_jobs,
-    };
-    Config { environment: frontend_worker::environment(env), max_live_jobs, ..default }
 }

@@ -24,6 +24,7 @@ mod predecessor;
 mod respond;
 mod retention;
 mod scheduler_do;
+mod settings;
 mod sockets;
 mod store;
 mod transaction;

@@ -247,6 +247,18 @@ fn a_decision_is_kept_with_its_candidates_and_jobs_go_where_they_asked_to() {
     assert_eq!(names.into_iter().collect::<Vec<_>>(), ["mini-1", "mini-2"]);
     assert!(candidates.iter().all(|one| one["finishSeconds"].as_f64() > one["startSeconds"].as_f64()));
 
+    // An operator may choose the other estimate, and a variable that is misspelt changes nothing.
+    for (vars, holds) in [
+        (&[("ROUTING_POLICY", "earliest_start")], "earliest_start"),
+        (&[("ROUTING_POLICY", "soonest")], "earliest_finish"),
+    ] {
+        let edge = Edge::start_with(EdgeOptions { vars, ..EdgeOptions::default() });
+        let mut worker = ScriptedWorker::ready(&edge, "mini-1", 1);
+        let id = edge.api(Keys::ACME).queue_job();
+        worker.take_job();
+        assert_eq!(look(&edge, &format!("jobs/{id}"))["decision"]["policy"], holds);
+    }
+
     let wishes = json!({ "labels": ["studio", "gpu", "studio"], "startAfter": 1_700_000_000_000_u64 });
     let job = edge.api(Keys::ACME).queue(&wishes);
     assert_eq!(job["labels"], json!(["gpu", "studio"]));
