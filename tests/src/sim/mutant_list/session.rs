@@ -33,11 +33,15 @@ pub const MUTANTS: [Mutant; 14] = [
         300,
         "mini-worker/src/session/state.rs",
         r"        self.effects.push_back(Effect::Journal(message.clone()));
-        if self.is_connected() {
+        if let Link::Ready(link) = &self.link
+            && understood(&message, &link.capabilities)
+        {
             self.effects.push_back(Effect::Send(message.clone()));
         }
 ",
-        r"        if self.is_connected() {
+        r"        if let Link::Ready(link) = &self.link
+            && understood(&message, &link.capabilities)
+        {
             self.effects.push_back(Effect::Send(message.clone()));
         }
         self.effects.push_back(Effect::Journal(message.clone()));
