@@ -83,8 +83,6 @@ pub struct Worker {
     pub connection: Option<ConnectionId>,
     /// Its last sign of life, by the scheduler's clock.
     pub last_seen: TimestampMs,
-    /// Its silence was doubted once already, because the scheduler itself had stood still.
-    pub heard_out: bool,
     /// Whether its failures say that something is wrong with it.
     pub breaker: Breaker,
     /// What its operator decided.
@@ -179,14 +177,7 @@ impl Fleet {
         // A restart is a new beginning; a reconnect is not.
         let breaker = same_boot.map(|w| w.breaker.clone()).unwrap_or_default();
         let control = self.controls.get(&id).cloned();
-        let worker = Worker {
-            snapshot,
-            connection: Some(connection),
-            last_seen: now,
-            heard_out: false,
-            breaker,
-            control,
-        };
+        let worker = Worker { snapshot, connection: Some(connection), last_seen: now, breaker, control };
         let old = earlier.and_then(|old| old.connection);
         self.workers.insert(id.clone(), worker);
         let replaced = old.filter(|old| *old != connection);
@@ -232,7 +223,6 @@ impl Fleet {
             },
             connection: None,
             last_seen: now,
-            heard_out: false,
             breaker: Breaker::default(),
             control,
         });

@@ -120,6 +120,8 @@ pub struct Scheduler {
     paused_tenants: BTreeSet<TenantId>,
     /// Announcements are wanted.
     listened_to: bool,
+    /// When everybody was last heard out because the scheduler had stood still.
+    heard_out_at: Option<TimestampMs>,
     pause_notes: Vec<PauseNote>,
     effects: VecDeque<Effect>,
     /// Something may have changed since jobs and slots were last matched.
@@ -144,6 +146,7 @@ impl Scheduler {
             paused: false,
             paused_tenants: BTreeSet::new(),
             listened_to: false,
+            heard_out_at: None,
             pause_notes: Vec::new(),
             effects: VecDeque::new(),
             match_owed: true,

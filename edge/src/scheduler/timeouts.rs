@@ -17,24 +17,18 @@ pub const HELLO_TIMEOUT: DurationMs = DurationMs::from_secs(10);
 /// be heard.
 pub const STOOD_STILL: DurationMs = DurationMs::from_secs(2);
 
-/// The answer to an offer waits no longer than this behind a scheduler that stood still: its worker's connection is gone then.
-const ANSWERS_WAIT: DurationMs = DurationMs::from_secs(60);
+/// Between two times of hearing everybody out: alarms that are always late must not keep the dead alive.
+const HEAR_OUT_AGAIN: DurationMs = DurationMs::from_secs(60);
 
 impl Scheduler {
     /// Handles every deadline that is due, then offers what became free.
     pub fn handle_deadline(&mut self, now: TimestampMs) {
-        while let Some((at, timer)) = self.timers.pop_due(now) {
+        let hears_out = self.hears_out(now);
+        while let Some(timer) = self.timers.pop_due(now) {
             match timer {
-                Timer::WorkerSilent(worker) if now - at > STOOD_STILL && self.is_heard_out(&worker) => {
-                    self.timers.set(Timer::WorkerSilent(worker), now + PING_INTERVAL);
-                }
+                timer if hears_out && timer.waits_for_word() => self.timers.set(timer, now + PING_INTERVAL),
                 Timer::WorkerSilent(worker) => self.worker_is_gone(&worker, now),
                 Timer::WorkerForgotten(worker) => self.fleet.forget(&worker),
-                Timer::OfferUnanswered(job)
-                    if now - at > STOOD_STILL && self.was_offered_lately(&job, now) =>
-                {
-                    self.timers.set(Timer::OfferUnanswered(job), now + PING_INTERVAL);
-                }
                 Timer::OfferUnanswered(job) => self.offer_came_to_nothing(&job, now),
                 Timer::JobMayStart(id) => self.job_may_start(&id),
                 Timer::CancelUnconfirmed(job) => self.end_cancelled(&job, Reason::CancelUnconfirmed, now),
@@ -87,21 +81,19 @@ impl Scheduler {
     pub(super) fn worker_is_alive(&mut self, worker: &WorkerId, now: TimestampMs) {
         if let Some(entry) = self.fleet.get_mut(worker) {
             entry.last_seen = now;
-            entry.heard_out = false;
             self.timers.set(Timer::WorkerSilent(worker.clone()), now + LIVENESS_TIMEOUT);
             self.timers.clear(&Timer::WorkerForgotten(worker.clone()));
         }
     }
 
-    /// Whether a silent worker gets the benefit of the doubt, once: the time of one ping.
-    fn is_heard_out(&mut self, worker: &WorkerId) -> bool {
-        self.fleet.get_mut(worker).is_some_and(|entry| !std::mem::replace(&mut entry.heard_out, true))
-    }
-
-    /// Whether the answer to an offer may still wait to be heard: nobody's does for minutes.
-    fn was_offered_lately(&self, id: &JobId, now: TimestampMs) -> bool {
-        let state = self.jobs.get(id).map(|job| &job.state);
-        matches!(state, Some(JobState::Offered { offered_at, .. }) if now - *offered_at < ANSWERS_WAIT)
+    /// Whether everybody who did not answer in time gets the time of one ping more, because the scheduler stood still.
+    fn hears_out(&mut self, now: TimestampMs) -> bool {
+        let late = self.timers.next().is_some_and(|(at, _)| now - at > STOOD_STILL);
+        let hears_out = late && self.heard_out_at.is_none_or(|at| now - at > HEAR_OUT_AGAIN);
+        if hears_out {
+            self.heard_out_at = Some(now);
+        }
+        hears_out
     }
 
     fn worker_is_gone(&mut self, worker: &WorkerId, now: TimestampMs) {

@@ -29,6 +29,23 @@ pub enum Timer {
     ReceiptsDue,
 }
 
+impl Timer {
+    /// Whether somebody else's word would have taken it back.
+    pub fn waits_for_word(&self) -> bool {
+        match self {
+            Self::WorkerSilent(_)
+            | Self::OfferUnanswered(_)
+            | Self::CancelUnconfirmed(_)
+            | Self::HelloDue(_) => true,
+            Self::WorkerForgotten(_)
+            | Self::JobMayStart(_)
+            | Self::BenchOver(_)
+            | Self::FollowUpClosed(_)
+            | Self::ReceiptsDue => false,
+        }
+    }
+}
+
 /// Deadlines by time and by what they are for: at most one each.
 #[derive(Debug, Clone, Default)]
 pub struct Timers {
@@ -67,15 +84,15 @@ impl Timers {
         self.by_time.iter().map(|(at, _)| *at).find(|at| *at > now)
     }
 
-    /// Takes the earliest deadline that is due, with the time for which it was set.
-    pub fn pop_due(&mut self, now: TimestampMs) -> Option<(TimestampMs, Timer)> {
+    /// Takes the earliest deadline that is due.
+    pub fn pop_due(&mut self, now: TimestampMs) -> Option<Timer> {
         let (at, _) = self.by_time.first()?;
         if *at > now {
             return None;
         }
-        let (at, timer) = self.by_time.pop_first()?;
+        let (_, timer) = self.by_time.pop_first()?;
         self.by_timer.remove(&timer);
-        Some((at, timer))
+        Some(timer)
     }
 }
 
@@ -91,7 +108,7 @@ mod tests {
         timers.set(timer.clone(), TimestampMs(30));
         assert_eq!(timers.pop_due(TimestampMs(20)), None);
         assert_eq!(timers.next(), Some((TimestampMs(30), &timer)));
-        assert_eq!(timers.pop_due(TimestampMs(30)), Some((TimestampMs(30), timer)));
+        assert_eq!(timers.pop_due(TimestampMs(30)), Some(timer));
         assert_eq!(timers.pop_due(TimestampMs(99)), None);
     }
 }

@@ -198,3 +198,19 @@ fn a_scheduler_that_stood_still_waits_for_the_answer_to_its_offer() {
     rig.accept(1, &job, 1);
     assert_eq!(rig.state(&job), "running");
 }
+
+#[test]
+fn a_scheduler_that_stood_still_waits_for_the_confirmation_of_a_cancel() {
+    let mut rig = Rig::new();
+    let job = running(&mut rig);
+    rig.scheduler.cancel(rig.now, &job);
+    rig.settle();
+    rig.stand_still(60_000);
+    assert_eq!(
+        rig.state(&job),
+        "running",
+        "the confirmation, or a result that came first, may wait to be heard"
+    );
+    rig.complete(1, &job, 1);
+    assert_eq!(rig.state(&job), "completed");
+}

@@ -49,10 +49,9 @@ pub const MUTANTS: [Mutant; 18] = [
         "a reconnected worker is spoken to over its dead connection",
         300,
         "edge/src/scheduler/fleet.rs",
-        "            connection: Some(connection),
-            last_seen: now,",
-        "            connection: earlier.as_ref().and_then(|w| w.connection).or(Some(connection)),
-            last_seen: now,",
+        "        let worker = Worker { snapshot, connection: Some(connection), last_seen: now",
+        r"        let kept = earlier.as_ref().and_then(|w| w.connection).or(Some(connection));
+        let worker = Worker { snapshot, connection: kept, last_seen: now",
     ),
     mutant(
         "slots_not_used_up",

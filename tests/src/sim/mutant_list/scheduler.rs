@@ -90,9 +90,9 @@ pub const MUTANTS: [Mutant; 40] = [
         "a lease ends though its worker lives",
         300,
         "edge/src/scheduler/timeouts.rs",
-        r"            entry.heard_out = false;
+        r"            entry.last_seen = now;
             self.timers.set(Timer::WorkerSilent(worker.clone()), now + LIVENESS_TIMEOUT);",
-        "            entry.heard_out = false;",
+        "            entry.last_seen = now;",
     ),
     mutant(
         "only_pings_are_life",
