@@ -4,7 +4,7 @@ use uuid::Uuid;
 use worker::{Env, Request, Response, console_error};
 
 use super::fault::Fault;
-use super::{admin, auth, call_scheduler, jobs, listening, parts, respond, uploads, webhooks, workers};
+use super::{admin, auth, body, call_scheduler, jobs, listening, parts, respond, uploads, webhooks, workers};
 use crate::api::ApiError;
 use crate::api::call::{Call, Reply};
 use crate::api::route::{self, Route};
@@ -20,15 +20,23 @@ pub async fn handle(mut request: Request, env: &Env) -> worker::Result<Response>
     } else {
         match dispatch(&mut request, env, &path, &request_id).await {
             Ok(response) => response,
-            Err(Fault::Api(error)) => {
-                if error.row().status >= 500 {
-                    console_error!("{request_id}: {error}");
+            Err(fault) => {
+                if let Err(error) = body::discard_unread(&mut request).await {
+                    console_error!("{request_id}: the rest of a refused body could not be read: {error}");
                 }
+                let error = match fault {
+                    Fault::Api(error) => {
+                        if error.row().status >= 500 {
+                            console_error!("{request_id}: {error}");
+                        }
+                        error
+                    }
+                    Fault::Platform(error) => {
+                        console_error!("{request_id}: {error}");
+                        ApiError::Internal
+                    }
+                };
                 respond::problem(&error, &request_id)?
-            }
-            Err(Fault::Platform(error)) => {
-                console_error!("{request_id}: {error}");
-                respond::problem(&ApiError::Internal, &request_id)?
             }
         }
     };

@@ -65,6 +65,25 @@ fn a_body_that_is_not_what_is_expected_is_the_clients_fault_and_says_so() {
     api.post_with("/v1/jobs", &no_key, &json!({ "uploadId": upload })).expect_problem(400, "invalid_request");
 }
 
+/// A client that is still sending when it is refused must see the refusal and not a broken pipe. What the runtime holds in
+/// buffers hides the fault of a small body, and of a big one now and then.
+#[test]
+fn a_client_that_is_refused_while_it_still_sends_reads_why() {
+    let edge = Edge::start();
+    let api = edge.api(Keys::ACME);
+    let body = vec![b'x'; 3 * 1024 * 1024];
+    let json_type = [("Content-Type", "application/json")];
+    let wrong_ticket = [("Minifleet-Ticket", "nonsense")];
+    for _ in 0..20 {
+        api.call("POST", "/v1/jobs", &json_type, Some(&body)).expect_problem(413, "request_too_large");
+        api.call("POST", "/v1/nothing", &json_type, Some(&body)).expect_problem(404, "route_not_found");
+        let anonymous = edge.api_without_key().call("POST", "/v1/jobs", &json_type, Some(&body));
+        anonymous.expect_problem(401, "key_missing");
+        api.call("PUT", "/v1/uploads/upl_1/content", &wrong_ticket, Some(&body))
+            .expect_problem(403, "ticket_invalid");
+    }
+}
+
 #[test]
 fn broken_requests_do_not_hurt_the_next_one() {
     let edge = Edge::start();
