@@ -105,10 +105,14 @@ async fn make_ready(config: &Config, home: Home) -> Result<(Worker, Inference)> 
         tracing::warn!("this ffmpeg cannot write MP3: jobs that ask for it fail");
     }
     let home = config.model_home.as_ref().map_or(home, Home::at);
-    let bundle = Bundle::open(&home)?;
+    let mut bundle = Bundle::open(&home)?;
+    if let Some(library) = &config.onnxruntime {
+        bundle = bundle.with_runtime(library.clone());
+    }
     let inference_config = InferenceConfig {
         threads: config.inference_threads,
         scheduling: config.scheduling,
+        selection: config.selection,
         ..InferenceConfig::default()
     };
     let (inference, readiness) = Inference::start(bundle, inference_config).await?;
@@ -117,6 +121,7 @@ async fn make_ready(config: &Config, home: Home) -> Result<(Worker, Inference)> 
         slots = config.slots,
         engine = readiness.engine,
         real_time_factor = readiness.real_time_factor,
+        engine_memory_bytes = readiness.memory_bytes,
         load = ?readiness.load,
         warm_up = ?readiness.warm_up,
         ffmpeg = programs.version,

@@ -11,7 +11,7 @@ mod parity_reference;
 use mini_worker::inference::channel::Channel;
 use mini_worker::inference::engine::Engine;
 use mini_worker::inference::onnx::{OnnxEngine, OnnxStream};
-use mini_worker::inference::{Inference, InferenceConfig, RestoreSpec};
+use mini_worker::inference::{Inference, InferenceConfig, Provider, RestoreSpec};
 use mini_worker::storage::{Bundle, Home};
 use parity_recordings::{Recording, recordings};
 use parity_reference::Reference;
@@ -79,7 +79,7 @@ fn windows_of_any_size_give_the_bits_of_the_whole_recording_in_one_run() {
     let mut engine = OnnxEngine::load(&bundle, 1).unwrap();
     for recording in excerpts().into_iter().take(3) {
         let frames = (recording.samples.len() + engine.delay()).div_ceil(480);
-        let mut one_run = OnnxEngine::load_with(&bundle, 1, frames).unwrap();
+        let mut one_run = OnnxEngine::load_with(&bundle, Provider::Cpu, 1, frames).unwrap();
         let whole = restore(&mut one_run, false, &recording.samples, usize::MAX);
         for window in [480, 3_333, 24_000, 96_000, usize::MAX] {
             let windowed = restore(&mut engine, false, &recording.samples, window);

@@ -9,7 +9,7 @@ use shared_protocol::limits::MAX_SLOTS;
 use url::Url;
 
 use super::{Config, ConfigError, DEFAULT_KEY_VARIABLE, Environment, EnvironmentName, MediaConfig, Secret};
-use crate::inference::Scheduling;
+use crate::inference::{EngineKind, Precision, Provider, Scheduling, Selection};
 use crate::job::upload::UploadSizes;
 
 /// Longest recording that can be allowed. A completion lists every segment of the recording in one message: 8 hours are
@@ -34,6 +34,12 @@ struct ConfigFile {
     inference_threads: InferenceThreads,
     #[serde(default)]
     scheduling: Scheduling,
+    #[serde(default)]
+    engine: EngineKind,
+    provider: Option<Provider>,
+    #[serde(default)]
+    precision: Precision,
+    onnxruntime: Option<PathBuf>,
     metrics_listen: Option<SocketAddr>,
     #[serde(default = "default_ffmpeg")]
     ffmpeg: PathBuf,
@@ -149,6 +155,8 @@ impl Config {
         let wrong = |reason: String| ConfigError::Wrong { path: path.into(), reason };
         let file: ConfigFile = toml::from_str(text).map_err(|e| wrong(e.to_string()))?;
         let base = path.parent().unwrap_or(Path::new("."));
+        let selection = Selection { engine: file.engine, provider: file.provider, precision: file.precision };
+        selection.provider().map_err(|e| wrong(e.to_string()))?;
         let environments = read_environments(&file.environments, base, variable)?;
         if environments.is_empty() {
             return Err(wrong("there is no [[environment]]: name at least one scheduler".into()));
@@ -164,6 +172,8 @@ impl Config {
             model_home: file.model_home.map(|folder| base.join(folder)),
             inference_threads: file.inference_threads.0 as usize,
             scheduling: file.scheduling,
+            selection,
+            onnxruntime: file.onnxruntime.map(|library| base.join(library)),
             metrics_listen: file.metrics_listen,
             media: MediaConfig {
                 ffmpeg: file.ffmpeg,

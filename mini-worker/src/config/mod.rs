@@ -14,7 +14,7 @@ use url::Url;
 
 pub use error::ConfigError;
 
-use crate::inference::Scheduling;
+use crate::inference::{Scheduling, Selection};
 use crate::job::upload::UploadSizes;
 
 /// The documented example, as `mini-worker config example` prints it.
@@ -46,6 +46,10 @@ pub struct Config {
     pub inference_threads: usize,
     /// Who is next at the model.
     pub scheduling: Scheduling,
+    /// Which engine restores, and on what.
+    pub selection: Selection,
+    /// Another library of ONNX Runtime than the bundle's.
+    pub onnxruntime: Option<PathBuf>,
     /// Where metrics for Prometheus are served; nowhere when not set.
     pub metrics_listen: Option<SocketAddr>,
     /// What media are handled with, and how much of them.

@@ -1,5 +1,7 @@
 //! What every engine does: restores mono audio block by block, carrying what it knows in a stream of the caller's.
 
+use super::selection::{Provider, SelectionError};
+
 /// A model ready to run. One thread owns it.
 ///
 /// What one channel of one job carries from window to window lives in a [`Engine::Stream`], which outlives the engine
@@ -8,7 +10,7 @@ pub trait Engine {
     /// State of one channel.
     type Stream;
 
-    /// Names model, revision and runtime, for reports.
+    /// Names model, revision, runtime and what it really runs on, for logs and reports.
     fn name(&self) -> &str;
 
     /// How many samples are restored at once.
@@ -16,6 +18,11 @@ pub trait Engine {
 
     /// How many samples the output lags behind the input.
     fn delay(&self) -> usize;
+
+    /// Bytes that the runtime holds for weights and buffers, if it keeps count of them.
+    fn memory_bytes(&self) -> Option<u64> {
+        None
+    }
 
     /// A stream at the start of a recording.
     fn open(&self) -> Self::Stream;
@@ -45,6 +52,19 @@ pub enum EngineError {
         what: String,
         /// What differs.
         reason: String,
+    },
+    /// This build, this machine or this library cannot give what was asked for.
+    #[error(transparent)]
+    Selection(#[from] SelectionError),
+    /// The library does not have the provider, or it does not run on this machine.
+    #[error("the provider \"{provider}\" cannot be used: {reason}. {remedy}")]
+    NoProvider {
+        /// What was asked for.
+        provider: Provider,
+        /// What was found.
+        reason: String,
+        /// What to do.
+        remedy: &'static str,
     },
     /// A run failed.
     #[error("the model failed on a window: {0}")]

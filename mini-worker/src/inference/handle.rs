@@ -3,6 +3,7 @@
 use super::engine::Engine;
 use super::onnx::OnnxEngine;
 use super::queue::Scheduling;
+use super::selection::{EngineKind, Provider, Selection, SelectionError};
 use super::thread::{Command, Reply, Shared, Work, run};
 use super::{EngineError, InferenceError, Planar};
 use crate::storage::Bundle;
@@ -30,11 +31,18 @@ pub struct InferenceConfig {
     pub front_end: bool,
     /// Who is next at the model.
     pub scheduling: Scheduling,
+    /// Which engine runs, and on what.
+    pub selection: Selection,
 }
 
 impl Default for InferenceConfig {
     fn default() -> Self {
-        Self { threads: 1, front_end: true, scheduling: Scheduling::default() }
+        Self {
+            threads: 1,
+            front_end: true,
+            scheduling: Scheduling::default(),
+            selection: Selection::default(),
+        }
     }
 }
 
@@ -49,6 +57,8 @@ pub struct Readiness {
     pub warm_up: Duration,
     /// Seconds of work per second of audio of one channel, measured at the warm-up.
     pub real_time_factor: f64,
+    /// Bytes that the engine's runtime holds after the warm-up, if it keeps count of them.
+    pub memory_bytes: Option<u64>,
 }
 
 /// What a job says when it asks for restoration.
@@ -90,10 +100,24 @@ enum SessionState {
 }
 
 impl Inference {
-    /// Starts the thread, loads the model and warms it up on windows of the size that jobs use.
+    /// Starts the thread, loads the model into the selected engine and warms it up on windows of the size that jobs use.
     pub async fn start(bundle: Bundle, config: InferenceConfig) -> Result<(Self, Readiness), InferenceError> {
         let threads = config.threads;
-        Self::start_engine(config, move || OnnxEngine::load(&bundle, threads)).await
+        let provider = config.selection.provider().map_err(EngineError::from)?;
+        match config.selection.engine {
+            EngineKind::Onnx => {
+                Self::start_engine(config, move || OnnxEngine::load_on(&bundle, provider, threads)).await
+            }
+            EngineKind::Mlx => Self::start_mlx(bundle, config, provider).await,
+        }
+    }
+
+    async fn start_mlx(
+        _: Bundle,
+        _: InferenceConfig,
+        _: Provider,
+    ) -> Result<(Self, Readiness), InferenceError> {
+        Err(EngineError::from(SelectionError::NoMlx).into())
     }
 
     /// The same with any engine; `load` runs in the thread, and again after a crash. How many threads it uses is its own

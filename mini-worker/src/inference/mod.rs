@@ -5,12 +5,14 @@
 //! ```
 
 pub mod channel;
+pub mod deepfilternet3;
 pub mod engine;
 pub mod error;
 pub mod front_end;
 pub mod handle;
 pub mod onnx;
 pub mod queue;
+pub mod selection;
 pub mod speed;
 pub mod thread;
 
@@ -18,6 +20,7 @@ pub use engine::EngineError;
 pub use error::InferenceError;
 pub use handle::{Inference, InferenceConfig, Readiness, RestoreSession, RestoreSpec, Restored};
 pub use queue::Scheduling;
+pub use selection::{EngineKind, Precision, Provider, Selection};
 
 /// Every recording is restored at this rate, Hz.
 pub const SAMPLE_RATE: u32 = 48_000;

@@ -180,6 +180,7 @@ impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
             load: loaded,
             warm_up: begin.elapsed() - loaded,
             real_time_factor: speed.real_time_factor(),
+            memory_bytes: engine.memory_bytes(),
         };
         let worker = Self {
             load,

@@ -99,6 +99,19 @@ impl Bundle {
         &self.model_config
     }
 
+    /// Where engines keep what they compile of this revision, once for each build of the system.
+    pub fn compiled(&self) -> PathBuf {
+        let system = rustix::system::uname();
+        let build: String =
+            system.version().to_string_lossy().chars().filter(char::is_ascii_alphanumeric).take(40).collect();
+        self.home.root().join("compiled").join(&self.revision).join(build)
+    }
+
+    /// The same bundle with another library of ONNX Runtime, such as one built for CUDA. Its hash is not known.
+    pub fn with_runtime(self, runtime: PathBuf) -> Self {
+        Self { runtime, ..self }
+    }
+
     /// The library of ONNX Runtime.
     pub fn runtime(&self) -> &PathBuf {
         &self.runtime

@@ -53,3 +53,14 @@ fn two_environments_of_one_name_would_share_a_journal() {
     let error = parse(&format!("{ENVIRONMENT}{ENVIRONMENT}")).unwrap_err();
     assert!(error.contains("two environments are named"), "{error}");
 }
+
+#[test]
+fn an_engine_that_cannot_be_had_here_is_refused_before_anything_is_loaded() {
+    assert_eq!(parse(ENVIRONMENT).unwrap().selection, Selection::default());
+    let error = parse(&format!("engine = \"onnx\"\nprovider = \"metal\"\n{ENVIRONMENT}")).unwrap_err();
+    assert!(error.contains("it has cpu, coreml and cuda"), "{error}");
+    let error = parse(&format!("engine = \"tract\"\n{ENVIRONMENT}")).unwrap_err();
+    assert!(error.contains("line 1") && error.contains("`onnx`"), "{error}");
+    let config = parse(&format!("onnxruntime = \"gpu/libonnxruntime.so\"\n{ENVIRONMENT}")).unwrap();
+    assert_eq!(config.onnxruntime.as_deref(), Some(Path::new("/etc/minifleet/gpu/libonnxruntime.so")));
+}

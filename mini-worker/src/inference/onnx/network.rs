@@ -3,11 +3,15 @@
 //! The encoder turns features into an embedding; from it one decoder gets the bands' gains, the other the filters of the
 //! lowest frequencies.
 
-use super::deep_filter::COEFFICIENTS;
-use super::parameters::{BANDS, CONV_CHANNELS, FEATURE_CONTEXT, FILTERED_BINS, HIDDEN, PATHWAY_CONTEXT};
-use super::runtime::{environment, session};
+use super::assignment::Assignment;
+use super::runtime::{environment, really_runs_on, session};
 use super::stateful::make_stateful;
+use crate::inference::deepfilternet3::parameters::{
+    BANDS, CONV_CHANNELS, FEATURE_CONTEXT, FILTERED_BINS, HIDDEN, PATHWAY_CONTEXT,
+};
+use crate::inference::deepfilternet3::{COEFFICIENTS, Decision, Features};
 use crate::inference::engine::EngineError;
+use crate::inference::selection::Provider;
 use crate::storage::Bundle;
 use ort::session::{Session, SessionOutputs};
 use ort::value::TensorRef;
@@ -23,6 +27,7 @@ pub struct Network {
     encoder: Session,
     erb_decoder: Session,
     df_decoder: Session,
+    runs_on: String,
 }
 
 /// What the network carries from window to window for one channel.
@@ -54,41 +59,31 @@ impl NetworkState {
     }
 }
 
-/// What the network sees of a window, frame after frame.
-pub struct Features {
-    /// Levels of the bands.
-    pub levels: Vec<f32>,
-    /// Real parts of the lowest frequencies.
-    pub real: Vec<f32>,
-    /// Imaginary parts of the lowest frequencies.
-    pub imaginary: Vec<f32>,
-}
-
-/// What the network says about a window, frame after frame.
-pub struct Decision {
-    /// Gains of the bands.
-    pub gains: Vec<f32>,
-    /// Filters of the lowest frequencies, see [`super::deep_filter`].
-    pub coefficients: Vec<f32>,
-}
-
 impl Network {
-    /// Loads and rewrites the graphs of the bundle.
-    pub fn load(bundle: &Bundle, threads: usize) -> Result<Self, EngineError> {
+    /// Loads and rewrites the graphs of the bundle, and looks whether they run where they were asked to.
+    pub fn load(bundle: &Bundle, provider: Provider, threads: usize) -> Result<Self, EngineError> {
         let environment = environment(bundle.runtime())?;
-        let load = |path: &Path, layers: usize| {
+        let cache = bundle.compiled();
+        let mut assignment = Assignment::default();
+        let mut load = |path: &Path, layers: usize| -> Result<Session, EngineError> {
             let what = path.display().to_string();
             let published = std::fs::read(path)
                 .map_err(|e| EngineError::Load { what: what.clone(), reason: e.to_string() })?;
             let rewritten = make_stateful(&published, layers, HIDDEN)
                 .map_err(|e| EngineError::UnexpectedModel { what: what.clone(), reason: e.to_string() })?;
-            session(&environment, &what, &rewritten, threads)
+            let (session, assigned) = session(&environment, &what, &rewritten, provider, threads, &cache)?;
+            assignment.add(assigned);
+            Ok(session)
         };
-        Ok(Self {
-            encoder: load(bundle.encoder(), ENCODER_LAYERS)?,
-            erb_decoder: load(bundle.erb_decoder(), ERB_LAYERS)?,
-            df_decoder: load(bundle.df_decoder(), DF_LAYERS)?,
-        })
+        let encoder = load(bundle.encoder(), ENCODER_LAYERS)?;
+        let erb_decoder = load(bundle.erb_decoder(), ERB_LAYERS)?;
+        let df_decoder = load(bundle.df_decoder(), DF_LAYERS)?;
+        Ok(Self { encoder, erb_decoder, df_decoder, runs_on: really_runs_on(provider, &assignment)? })
+    }
+
+    /// What the graphs really run on, for people.
+    pub fn runs_on(&self) -> &str {
+        &self.runs_on
     }
 
     /// Runs the graphs on `frames` frames.

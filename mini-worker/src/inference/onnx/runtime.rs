@@ -1,7 +1,10 @@
 //! ONNX Runtime: its library, loaded once for the process, and sessions in it.
 
+use super::assignment::{Assignment, RECORD};
 use crate::inference::engine::EngineError;
+use crate::inference::selection::Provider;
 use ort::environment::Environment;
+use ort::ep::{self, ExecutionProvider, ExecutionProviderDispatch};
 use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,26 +35,123 @@ pub fn environment(path: &Path) -> Result<Environment, EngineError> {
     Ok(loaded)
 }
 
-/// A session with a model given as bytes.
+/// A session with a model given as bytes, on a provider. What the provider compiles of it is kept in `cache`.
+///
+/// # Errors
+/// [`EngineError::NoProvider`] when the library or the machine does not have it.
 pub fn session(
     environment: &Environment,
     what: &str,
     model: &[u8],
+    provider: Provider,
     threads: usize,
-) -> Result<Session, EngineError> {
+    cache: &Path,
+) -> Result<(Session, Assignment), EngineError> {
     let refused = |reason: String| EngineError::Load { what: what.to_owned(), reason };
-    builder(environment, threads)
-        .and_then(|mut builder| builder.commit_from_memory(model))
-        .map_err(|e| refused(e.to_string()))
+    let not_there = |reason: String| EngineError::NoProvider { provider, reason, remedy: remedy(provider) };
+    let mut builder = options(environment, threads).map_err(|e| refused(e.to_string()))?;
+    builder =
+        builder.with_execution_providers(providers(provider, cache)).map_err(|e| not_there(e.to_string()))?;
+    let session = builder.commit_from_memory(model).map_err(|e| match provider {
+        Provider::Cpu => refused(e.to_string()),
+        _ => not_there(e.to_string()),
+    })?;
+    let assignment = Assignment::of(&session).map_err(|e| refused(e.to_string()))?;
+    Ok((session, assignment))
 }
 
-fn builder(environment: &Environment, threads: usize) -> ort::Result<SessionBuilder> {
-    // Registering the CPU provider turns its arena off unless asked for; with it restoring is a third faster. Threads
-    // that wait must not spin: the cores belong to decoding and encoding meanwhile.
+fn options(environment: &Environment, threads: usize) -> ort::Result<SessionBuilder> {
+    // Threads that wait must not spin: the cores belong to decoding and encoding meanwhile.
     Ok(Session::builder(environment)?
         .with_intra_threads(threads.max(1))?
         .with_optimization_level(GraphOptimizationLevel::Level3)?
         .with_memory_pattern(true)?
         .with_config_entry("session.intra_op.allow_spinning", "0")?
-        .with_execution_providers([ort::ep::CPU::default().with_arena_allocator(true).build()])?)
+        .with_config_entry(RECORD.0, RECORD.1)?)
+}
+
+/// The provider, then the processor for what it cannot compute; a provider that cannot be had is an error.
+fn providers(provider: Provider, cache: &Path) -> Vec<ExecutionProviderDispatch> {
+    // Registering the CPU provider turns its arena off unless asked for; with it restoring is a third faster.
+    let processor = ep::CPU::default().with_arena_allocator(true).build();
+    match provider {
+        Provider::Cpu | Provider::Metal => vec![processor],
+        Provider::CoreMl => {
+            let coreml = ep::CoreML::default()
+                .with_model_format(ep::coreml::ModelFormat::MLProgram)
+                .with_compute_units(ep::coreml::ComputeUnits::All)
+                .with_model_cache_dir(cache.display());
+            vec![coreml.build().error_on_failure(), processor]
+        }
+        // TF32 would round the products of matrices to 10 bits.
+        Provider::Cuda => {
+            vec![ep::CUDA::default().with_tf32(false).build().error_on_failure(), processor]
+        }
+    }
+}
+
+/// What ONNX Runtime calls the provider.
+fn provider_name(provider: Provider) -> &'static str {
+    match provider {
+        Provider::Cpu | Provider::Metal => ep::CPU::NAME,
+        Provider::CoreMl => ep::CoreML::NAME,
+        Provider::Cuda => ep::CUDA::NAME,
+    }
+}
+
+fn remedy(provider: Provider) -> &'static str {
+    match provider {
+        Provider::Cuda => {
+            "Set `onnxruntime` to a library of ONNX Runtime built for CUDA, with CUDA and cuDNN installed, or provider = \"cpu\""
+        }
+        _ => "Set provider = \"cpu\"",
+    }
+}
+
+/// What the graphs run on, for people: only when the network's work is where it was asked for.
+///
+/// # Errors
+/// [`EngineError::NoProvider`] when ONNX Runtime gave work back to the processor that belongs on the provider. CoreML has
+/// no recurrent layers, so there it is enough that a part of the graph runs on it; how much of it is told.
+pub fn really_runs_on(provider: Provider, assignment: &Assignment) -> Result<String, EngineError> {
+    let not_there = |reason: String| EngineError::NoProvider { provider, reason, remedy: remedy(provider) };
+    let name = provider_name(provider);
+    let (on, all) = (assignment.on(name), assignment.all());
+    if on == 0 {
+        return Err(not_there("no part of the model would run on it".to_owned()));
+    }
+    let left = match provider {
+        Provider::CoreMl => Vec::new(),
+        _ => assignment.elsewhere(name, &HEAVY),
+    };
+    if let Some(first) = left.first() {
+        return Err(not_there(format!(
+            "{} of the model's layers stayed on the processor ({first})",
+            left.len()
+        )));
+    }
+    Ok(match provider {
+        Provider::CoreMl => format!("{}, {on} of {all} operators", provider.title()),
+        _ => provider.title().to_owned(),
+    })
+}
+
+/// The operators that make up the work: a provider has to take all of them. ONNX Runtime leaves arithmetic on shapes on the
+/// processor by design.
+const HEAVY: [&str; 6] = ["Conv", "ConvTranspose", "FusedConv", "GRU", "MatMul", "Einsum"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provider_that_is_not_in_the_library_is_an_error_that_says_what_to_do() {
+        // Nothing is loaded for this: the words alone are looked at.
+        let error = really_runs_on(Provider::Cuda, &Assignment::default()).unwrap_err().to_string();
+        assert!(
+            error
+                .contains("\"cuda\" cannot be used: no part of the model would run on it. Set `onnxruntime`"),
+            "{error}"
+        );
+    }
 }
