@@ -2,8 +2,10 @@
 //! each is heard first, under both ways to share the model.
 //!
 //! What is possible follows from the run with one slot: whatever is used by one job at a time cannot be used more than all
-//! of the time. That is the model and the line (its bytes, and 16 PUTs at once at their fixed cost); and the slots. The
-//! processors of this machine bound it too, because they also run the edge and the line.
+//! of the time. That is the model and the line (its bytes, and 16 PUTs at once at their fixed cost); and the slots. Of an
+//! endless row of jobs that is all. Of six, the first finds everything idle and the last leaves it idle: if a job alone takes
+//! `T` and needs what is scarcest for `R` of it, six cannot end before `T - R + 6 R` (the bound of a flow shop). The processors
+//! of this machine bound it too, because they also run the edge and the line.
 //!
 //! The worker has done a burst before: how many uploads at once the line takes is found by then.
 
@@ -51,10 +53,12 @@ pub fn run(options: &Options) -> Report {
     };
     let seconds = |way| of(way, |drain| drain.seconds);
     let serial = seconds(WAYS[0]);
-    let possible = |value: fn(&Drain) -> f64| serial / of(WAYS[0], value);
+    let needed = |value: fn(&Drain) -> f64| of(WAYS[0], value);
     let (model, line, processors) =
-        (possible(|drain| drain.model), possible(|drain| drain.line), possible(|drain| drain.processors));
-    let bound = f64::from(BURST).min(model).min(line);
+        (needed(|drain| drain.model), needed(|drain| drain.line), needed(|drain| drain.processors));
+    let endless = f64::from(BURST).min(serial / model.max(line));
+    let of_six = possible_of_a_burst(serial, model.max(line));
+    let on_this_machine = possible_of_a_burst(serial, model.max(line).max(processors));
     let speed_up = serial / seconds(WAYS[1]);
     let rows = WAYS.iter().map(|&way| {
         let heard: Vec<String> = (0..BURST as usize)
@@ -72,15 +76,17 @@ pub fn run(options: &Options) -> Report {
         ]
     });
     let rows = rows.collect();
-    let reachable = bound.min(processors);
     Report {
         columns: vec!["worker", "all six", "against one slot", "first audio of each, s"],
         rows,
         figure: format!(
-            "{speed_up:.2} times, {:.0} % of the bound {bound:.2} = min(slots {BURST}, model {model:.1}, line {line:.1}); \
-             this machine's processors allow {processors:.2}, of which {:.0} % are reached",
-            100.0 * speed_up / bound,
-            100.0 * speed_up / reachable
+            "{speed_up:.2} times; possible: {endless:.2} in an endless row = min(slots {BURST}, model {:.1}, line {:.1}), \
+             {of_six:.2} of six, {on_this_machine:.2} of six with this machine's processors; {:.0} %, {:.0} % and {:.0} % of that",
+            serial / model,
+            serial / line,
+            100.0 * speed_up / endless,
+            100.0 * speed_up / of_six,
+            100.0 * speed_up / on_this_machine,
         ),
         runs: drains
             .iter()
@@ -91,8 +97,15 @@ pub fn run(options: &Options) -> Report {
             })
             .collect(),
         goal: "at least 3.3 times and 90 % of the bound",
-        met: speed_up >= 3.3 && speed_up >= 0.9 * bound,
+        met: speed_up >= 3.3 && speed_up >= 0.9 * endless,
     }
+}
+
+/// How much faster a burst can be than one job after another, which takes `serial` and needs `scarcest` of that for what only
+/// one job at a time can use.
+fn possible_of_a_burst(serial: f64, scarcest: f64) -> f64 {
+    let jobs = f64::from(BURST);
+    serial / ((serial - scarcest) / jobs + scarcest)
 }
 
 fn drain(way: (u32, &'static str), recordings: &[Vec<u8>]) -> Drain {
