@@ -6,4 +6,5 @@ pub mod measures;
 pub mod protocol_schema;
 pub mod quality;
 pub mod recordings;
+pub mod reference_run;
 pub mod sim;

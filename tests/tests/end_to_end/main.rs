@@ -10,6 +10,7 @@ mod large_files;
 mod listening;
 mod restoring;
 mod stems;
+mod streaming;
 
 use conformance::recordings::{Noisy, RecordingSet};
 use std::path::PathBuf;
