@@ -8,6 +8,7 @@ mod cost;
 mod dispatch;
 mod first_audio;
 mod head_of_line;
+mod memory;
 mod overlap;
 mod process;
 mod put;
@@ -75,6 +76,11 @@ const BENCHES: &[Bench] = &[
         name: "put",
         about: "a PUT allowed by its ticket, against one that asks the scheduler's object first",
         run: put::run,
+    },
+    Bench {
+        name: "memory",
+        about: "an hour against a minute: the worker's memory, and the bytes against a restore without streaming",
+        run: memory::run,
     },
     Bench {
         name: "soak",
