@@ -251,7 +251,7 @@ impl Drop for Turn {
             let running = state.queue.running();
             if let (Limit::Adaptive(aimd), Some(stamp)) = (&mut state.limit, stamp) {
                 match self.outcome {
-                    Some(Outcome::Succeeded) => aimd.succeeded(running),
+                    Some(Outcome::Succeeded) => aimd.succeeded(stamp, running),
                     Some(Outcome::Failed) => aimd.failed(stamp),
                     None => {}
                 }
@@ -309,13 +309,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn failures_narrow_the_limit_and_cancelled_uploads_do_not() {
+    async fn failures_in_a_row_narrow_the_limit_and_cancelled_uploads_do_not() {
         let uploader = Uploader::default();
         let job = uploader.open_job(0);
         let before = uploader.gauges().limit;
-        drop(job.turn(job.place(Class::File), 10).await);
+        for _ in 0..20 {
+            drop(job.turn(job.place(Class::File), 10).await);
+        }
         assert_eq!(uploader.gauges().limit, before);
-        job.turn(job.place(Class::File), 10).await.failed();
+        for _ in 0..6 {
+            job.turn(job.place(Class::File), 10).await.failed();
+        }
         assert_eq!(uploader.gauges().limit, before / 2);
     }
 }

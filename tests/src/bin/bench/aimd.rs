@@ -1,5 +1,6 @@
-//! What the adaptive limit of uploads does to throughput, against limits that never change, on lines that fail more and
-//! less. Failures are 503, resets and requests without an answer, a third each, drawn from the same seed for all.
+//! What the adaptive limit of uploads does to throughput, against limits that never change, on lines that fail by chance and
+//! on one that fails because of too many uploads. Failures are 503, resets and requests without an answer, a third each, drawn
+//! from the same seed for all.
 
 use conformance::harness::{UplinkConditions, uplink::Direction};
 use mini_worker::job::upload::Uploader;
@@ -13,7 +14,13 @@ use super::uploads::{Site, upload};
 const JOBS: u32 = 2;
 const BYTES: usize = 150_000;
 /// An adaptive limit is worth its name when it is nowhere far behind the best fixed one.
-const GOAL_SHARE: f64 = 0.8;
+const GOAL_SHARE: f64 = 0.85;
+/// What the congested line carries at once.
+const CARRIES: u32 = 6;
+
+/// Failures by chance, percent, and what the line carries.
+const LINES: [(&str, u32, Option<u32>); 4] =
+    [("0 %", 0, None), ("4 %", 4, None), ("15 %", 15, None), ("above 6 at once", 0, Some(CARRIES))];
 
 /// Measures.
 pub fn run(options: &Options) -> Report {
@@ -23,11 +30,11 @@ pub fn run(options: &Options) -> Report {
         rows: vec![],
         runs: vec![],
         figure: String::new(),
-        goal: "at every rate of failures at least 80 % of the best fixed limit's throughput",
+        goal: "at every rate of random failures at least 85 % of the best fixed limit; more than fixed 16 when congested",
         met: false,
     };
-    let mut worst = f64::INFINITY;
-    for percent in [0, 4, 15] {
+    let (mut worst, mut congested) = (f64::INFINITY, 0.0);
+    for (line, percent, carries) in LINES {
         let share = f64::from(percent) / 300.0;
         let mut rates: [Vec<f64>; 4] = Default::default();
         let mut last_limit = 0;
@@ -38,6 +45,7 @@ pub fn run(options: &Options) -> Report {
                     busy: share,
                     reset: share,
                     unanswered: share,
+                    carries,
                 },
                 round_trip: Duration::from_millis(30),
                 put_overhead: Duration::from_millis(300)..Duration::from_millis(500),
@@ -56,9 +64,9 @@ pub fn run(options: &Options) -> Report {
                     last_limit = uploader.gauges().limit;
                 }
                 let name = limit.map_or_else(|| "adaptive".to_owned(), |limit| limit.to_string());
-                eprintln!("{percent} % failures, limit {name}: {rate:.2} MB/s");
+                eprintln!("failures {line}, limit {name}: {rate:.2} MB/s");
                 report.runs.push(json!({
-                    "failuresPercent": percent,
+                    "failures": line,
                     "limit": name,
                     "seed": seed,
                     "megabytesPerSecond": rate,
@@ -68,10 +76,14 @@ pub fn run(options: &Options) -> Report {
             }
         }
         let [adaptive, two, eight, sixteen] = rates.map(|rates| median(&rates));
-        worst = worst.min(adaptive / two.max(eight).max(sixteen));
+        if carries.is_none() {
+            worst = worst.min(adaptive / two.max(eight).max(sixteen));
+        } else {
+            congested = adaptive / sixteen;
+        }
         let shown = |rate: f64| format!("{rate:.2} MB/s");
         report.rows.push(vec![
-            format!("{percent} %"),
+            line.to_owned(),
             shown(adaptive),
             last_limit.to_string(),
             shown(two),
@@ -79,7 +91,10 @@ pub fn run(options: &Options) -> Report {
             shown(sixteen),
         ]);
     }
-    report.figure = format!("{:.0} % of the best fixed limit where it is worst", worst * 100.0);
-    report.met = worst >= GOAL_SHARE;
+    report.figure = format!(
+        "{:.0} % of the best fixed limit where it is worst, {congested:.1} times fixed 16 when congested",
+        worst * 100.0
+    );
+    report.met = worst >= GOAL_SHARE && congested > 1.0;
     report
 }

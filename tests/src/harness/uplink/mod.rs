@@ -33,6 +33,9 @@ pub struct Direction {
     pub reset: f64,
     /// Share of requests that never get an answer, 0 to 1. Every second one of them is carried out all the same.
     pub unanswered: f64,
+    /// Requests that it carries at once. While more are under way, those without an answer included, as large a share of the
+    /// new ones fails as is too much: a third each of them is busy, reset or unanswered. Any number when not set.
+    pub carries: Option<u32>,
 }
 
 /// How the line behaves.
@@ -134,6 +137,8 @@ struct Line {
 struct State {
     conditions: UplinkConditions,
     counts: UplinkCounts,
+    /// Requests towards the edge that have not ended.
+    under_way: u32,
     /// Requests whose path holds this text, and how many more of them get no answer.
     swallowed: Option<(String, u32)>,
 }
@@ -148,7 +153,12 @@ impl Uplink {
             edge: (Ipv4Addr::LOCALHOST, edge_port).into(),
             up: Pace::new(conditions.up.bytes_per_second),
             down: Pace::new(conditions.down.bytes_per_second),
-            state: Mutex::new(State { conditions, counts: UplinkCounts::default(), swallowed: None }),
+            state: Mutex::new(State {
+                conditions,
+                counts: UplinkCounts::default(),
+                under_way: 0,
+                swallowed: None,
+            }),
             cuts: watch::Sender::new(0),
             stalled: watch::Sender::new(Stall::Nothing),
         });

@@ -36,11 +36,22 @@ enum Fate {
 }
 
 /// How the line treats a request.
-struct Treatment {
+struct Treatment<'a> {
     fate: Fate,
     /// What it costs beside its bytes.
     overhead: Duration,
     round_trip: Duration,
+    /// Counts it as under way.
+    _counted: Option<UnderWay<'a>>,
+}
+
+/// A request towards the edge that has not ended.
+struct UnderWay<'a>(&'a Line);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.state().under_way -= 1;
+    }
 }
 
 /// Takes connections for ever.
@@ -70,7 +81,7 @@ async fn serve(worker: TcpStream, line: &Line) -> io::Result<()> {
     let mut edge: Option<(BufReader<OwnedReadHalf>, OwnedWriteHalf)> = None;
     while let Some(head) = Head::read(&mut read).await? {
         let new = edge.is_none();
-        let Treatment { fate, overhead, round_trip } = line.treatment(&head);
+        let Treatment { fate, overhead, round_trip, _counted } = line.treatment(&head);
         if new {
             // The handshake.
             sleep(round_trip).await;
@@ -195,19 +206,30 @@ async fn pass(
 }
 
 impl Line {
-    fn treatment(&self, head: &Head) -> Treatment {
+    fn treatment(&self, head: &Head) -> Treatment<'_> {
         let mut state = self.state();
         let round_trip = state.conditions.round_trip;
         if head.is_upgrade() {
-            return Treatment { fate: Fate::Passes, overhead: Duration::ZERO, round_trip };
+            return Treatment { fate: Fate::Passes, overhead: Duration::ZERO, round_trip, _counted: None };
         }
         let method = head.word(0);
         let upwards = matches!(method, "PUT" | "POST");
         let ordinal = if upwards { &mut state.counts.sent } else { &mut state.counts.fetched };
         *ordinal += 1;
         let ordinal = *ordinal;
+        let counted = upwards.then(|| UnderWay(self));
+        state.under_way += u32::from(upwards);
         let UplinkConditions { up, down, seed, ref put_overhead, .. } = state.conditions;
         let mut fate = draw_fate(if upwards { up } else { down }, chance(seed, upwards, ordinal));
+        if let Some(carries) = up.carries
+            && upwards
+            && fate == Fate::Passes
+        {
+            // Other stretches of chance than the fates'.
+            let drawn = chance(seed.rotate_left(17), true, ordinal);
+            let kind = chance(seed.rotate_left(31), true, ordinal);
+            fate = draw_congestion(carries, state.under_way, drawn, kind);
+        }
         let overhead = if method == "PUT" {
             // Another stretch of chance than the fates'.
             put_overhead.start + (put_overhead.end - put_overhead.start).mul_f64(chance(!seed, true, ordinal))
@@ -223,7 +245,7 @@ impl Line {
         }
         state.counts.failed += u64::from(fate != Fate::Passes);
         state.counts.unanswered += u64::from(matches!(fate, Fate::Unanswered { .. }));
-        Treatment { fate, overhead, round_trip }
+        Treatment { fate, overhead, round_trip, _counted: counted }
     }
 
     fn count(&self, upwards: bool, bytes: usize) {
@@ -243,6 +265,15 @@ fn draw_fate(direction: Direction, drawn: f64) -> Fate {
     } else {
         Fate::Passes
     }
+}
+
+/// What becomes of a request while so many are under way, itself included.
+fn draw_congestion(carries: u32, under_way: u32, drawn: f64, kind: f64) -> Fate {
+    let too_many = f64::from(under_way.saturating_sub(carries)) / f64::from(under_way.max(1));
+    if drawn >= too_many {
+        return Fate::Passes;
+    }
+    draw_fate(Direction { busy: 0.33, reset: 0.33, unanswered: 0.34, ..Direction::default() }, kind)
 }
 
 /// A number from 0 to 1 for the n-th request of a direction: SplitMix64 (Steele, Lea and Flood, 2014).
@@ -272,5 +303,15 @@ mod tests {
         assert!((share(|fate| *fate == Fate::Reset) - 0.03).abs() < 0.005);
         assert!((share(|fate| *fate == Fate::Unanswered { carried_out: true }) - 0.02).abs() < 0.004);
         assert!((share(|fate| matches!(fate, Fate::Unanswered { .. })) - 0.04).abs() < 0.006);
+    }
+
+    #[test]
+    fn a_line_fails_what_is_too_much_for_it_and_nothing_else() {
+        let failed = |under_way| {
+            let drawn = (1..=9_000).map(|n| (chance(7, true, n), chance(8, true, n)));
+            drawn.filter(|(drawn, kind)| draw_congestion(6, under_way, *drawn, *kind) != Fate::Passes).count()
+        };
+        assert_eq!([failed(1), failed(6)], [0, 0]);
+        assert!(failed(8).abs_diff(9_000 / 4) < 150 && failed(18).abs_diff(6_000) < 150);
     }
 }
