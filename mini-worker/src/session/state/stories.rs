@@ -1,8 +1,8 @@
 //! The session's promises, told as stories.
 
 use shared_protocol::{
-    Ack, BootId, CancelReason, DecodeError, HlsSegment, JobOutcome, OutputKind, Phase, Pong, ProtocolError,
-    Sampler, Source, UploadId, WorkerId,
+    Ack, BootId, CancelReason, DecodeError, HlsSegment, JobOutcome, OutputKind, PROTOCOL_VERSION, Phase,
+    Pong, ProtocolError, Sampler, Source, UploadId, Welcome, WorkerId,
 };
 
 use super::*;

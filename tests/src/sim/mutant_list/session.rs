@@ -9,7 +9,7 @@ pub const MUTANTS: [Mutant; 14] = [
         "S8",
         "a worker reports before it replays",
         300,
-        "mini-worker/src/session/state.rs",
+        "mini-worker/src/session/state/link.rs",
         r"        for message in self.outstanding.replay(now, &welcome.capabilities) {
             self.effects.push_back(Effect::Send(message));
         }
@@ -21,9 +21,9 @@ pub const MUTANTS: [Mutant; 14] = [
         "S8",
         "a worker forgets what was not acknowledged",
         300,
-        "mini-worker/src/session/state.rs",
+        "mini-worker/src/session/state/link.rs",
         "        for message in self.outstanding.replay(now, &welcome.capabilities) {",
-        r"        self.outstanding = Outstanding::default();
+        r"        self.outstanding = super::Outstanding::default();
         for message in self.outstanding.replay(now, &welcome.capabilities) {",
     ),
     mutant(
@@ -91,7 +91,7 @@ pub const MUTANTS: [Mutant; 14] = [
         "S3",
         "a worker does not report all that it runs",
         300,
-        "mini-worker/src/session/state.rs",
+        "mini-worker/src/session/state/link.rs",
         r"        let job_ids: Vec<RunningAttempt> = self.running().collect();
         let Link::Ready(link) = &self.link else { return };
 ",
@@ -122,7 +122,7 @@ pub const MUTANTS: [Mutant; 14] = [
         "W14",
         "a dead connection is never given up",
         300,
-        "mini-worker/src/session/state.rs",
+        "mini-worker/src/session/state/link.rs",
         "                if link.last_heard + LINK_SILENCE_TIMEOUT <= now {",
         "                if link.last_heard + DurationMs(LINK_SILENCE_TIMEOUT.0 * 1_000_000) <= now {",
     ),
@@ -131,7 +131,7 @@ pub const MUTANTS: [Mutant; 14] = [
         "W14",
         "a worker stops to reconnect",
         300,
-        "mini-worker/src/session/state.rs",
+        "mini-worker/src/session/state/link.rs",
         "        self.link = Link::Waiting { until: now + pause };",
         "        self.link = Link::Waiting { until: TimestampMs(u64::MAX / 4) };",
     ),
@@ -140,7 +140,7 @@ pub const MUTANTS: [Mutant; 14] = [
         "S3",
         "a report that the scheduler lost is never made again",
         3000,
-        "mini-worker/src/session/state.rs",
+        "mini-worker/src/session/state/link.rs",
         "const PINGS_PER_REPORT: u32 = 10;",
         "const PINGS_PER_REPORT: u32 = u32::MAX;",
     ),
