@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use shared_protocol::{OutputKind, Phase, StemFile};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
 use crate::config::MediaConfig;
 use crate::exit;
@@ -17,9 +16,10 @@ use crate::inference::{Inference, InferenceConfig};
 use crate::job::error::JobError;
 use crate::job::program::MediaPrograms;
 use crate::job::publish::{Destination, FolderDestination};
+use crate::job::stems::WaitingStems;
 use crate::job::upload::Uploader;
 use crate::job::workspace::Workspace;
-use crate::job::{FOLLOW_UPS_AT_ONCE, Fact, Finished, Job, JobSource, ProgressModel, Tools, reporter};
+use crate::job::{Fact, Finished, Job, JobSource, ProgressModel, Tools, reporter};
 use crate::storage::{Bundle, Home};
 
 /// Arguments of `mini-worker restore`.
@@ -120,7 +120,7 @@ async fn prepare(arguments: &RestoreArgs) -> Result<Tools> {
         programs,
         inference,
         uploader: Uploader::default(),
-        follow_ups: Arc::new(Semaphore::new(FOLLOW_UPS_AT_ONCE)),
+        waiting_stems: WaitingStems::new(&arguments.output),
         max_audio_minutes: media.max_audio_minutes,
     })
 }

@@ -2,20 +2,19 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::Config;
 use crate::inference::{Inference, InferenceConfig};
+use crate::job::Tools;
 use crate::job::program::MediaPrograms;
+use crate::job::stems::WaitingStems;
 use crate::job::upload::Uploader;
 use crate::job::workspace::Workspace;
-use crate::job::{FOLLOW_UPS_AT_ONCE, Tools};
 use crate::session::Worker;
 use crate::shutdown::Signals;
 use crate::storage::{Bundle, Home};
@@ -131,7 +130,7 @@ async fn make_ready(config: &Config, home: Home) -> Result<(Worker, Inference)> 
         programs,
         inference: inference.clone(),
         uploader: Uploader::with_sizes(config.upload_sizes),
-        follow_ups: Arc::new(Semaphore::new(FOLLOW_UPS_AT_ONCE)),
+        waiting_stems: WaitingStems::new(&config.work_folder),
         max_audio_minutes: config.media.max_audio_minutes,
     };
     let worker = Worker::new(config, &readiness.engine, tools, workspace)

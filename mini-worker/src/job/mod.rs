@@ -26,11 +26,9 @@ mod timing;
 pub mod upload;
 pub mod workspace;
 
-use std::sync::Arc;
-
 use futures_util::try_join;
 use shared_protocol::{HlsSegment, JobOutcome, OutputKind};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
 pub use download::JobSource;
 pub use progress::{Fact, ProgressModel, Reporter, reporter};
@@ -39,7 +37,7 @@ use crate::inference::{Inference, RestoreSpec, SAMPLE_RATE};
 use error::{FileError, JobError, RestoreError};
 use program::MediaPrograms;
 use publish::Destination;
-use stems::PendingStems;
+use stems::{PendingStems, WaitingStems};
 use timing::AttemptClock;
 use upload::Uploader;
 use workspace::Workspace;
@@ -47,9 +45,6 @@ use workspace::Workspace;
 /// Playback objects that may wait for the line of uploads; then the encoder waits too. With those in the line
 /// ([`publish::MOST_IN_LINE`]) 32 of a job wait and 8 are on their way.
 const MAX_WAITING_OBJECTS: usize = 8;
-
-/// Completed jobs whose stems are made at once: their encoders are nice to running jobs, and two keep an uplink busy.
-pub const FOLLOW_UPS_AT_ONCE: usize = 2;
 
 /// What jobs share.
 #[derive(Clone)]
@@ -60,8 +55,8 @@ pub struct Tools {
     pub inference: Inference,
     /// The uploads of all jobs.
     pub uploader: Uploader,
-    /// So many completed jobs' stems are made at once; others wait with their folders.
-    pub follow_ups: Arc<Semaphore>,
+    /// Completed jobs whose stems are made or wait with their folders.
+    pub waiting_stems: WaitingStems,
     /// Longer recordings are refused.
     pub max_audio_minutes: u32,
 }

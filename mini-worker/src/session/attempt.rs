@@ -77,10 +77,16 @@ async fn follow(
     stop: &CancellationToken,
 ) -> Result<Vec<StemFile>, JobFailure> {
     let started = Instant::now();
+    let place = match tools.waiting_stems.enter(stems.bytes()) {
+        Ok(place) => place,
+        Err(refused) => {
+            tracing::warn!(%refused, "the stems are not made; the job itself is complete");
+            return Err(refused.into());
+        }
+    };
     let making = async {
         stems.make_room().await;
-        // Nobody closes it.
-        let _turn = tools.follow_ups.acquire().await;
+        let _turn = place.turn().await;
         stems.publish().await
     };
     let making = AssertUnwindSafe(tokio::time::timeout(STEMS_TIME, Box::pin(making))).catch_unwind();

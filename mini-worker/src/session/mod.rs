@@ -206,6 +206,7 @@ impl Worker {
             }
             Event::Ended { key, end, follow_up } => {
                 self.slots.ended(&key);
+                let stems_follow = follow_up.is_some();
                 self.following.extend(follow_up.map(|stop| (key.clone(), stop)));
                 let (environment, job_id, attempt) = key;
                 let Some(member) = self.members.get_mut(environment) else { return };
@@ -215,6 +216,10 @@ impl Worker {
                     JobEnd::Stopped => Ended::Stopped,
                 };
                 self.metrics.count_end(member.environment.name.as_str(), ended);
+                if stems_follow {
+                    let job_id = job_id.clone();
+                    member.session.handle(now, Input::StemsFollow { job_id, attempt });
+                }
                 member.session.handle(now, Input::Ended { job_id, attempt, end });
             }
             Event::Followed { key, stems } => {
@@ -300,6 +305,11 @@ impl Worker {
             Effect::Journal(message) => {
                 if let Err(error) = member.journal.add(&message).await {
                     tracing::error!(%error, "a result could not be journaled; it is lost if the worker ends before it is delivered");
+                }
+            }
+            Effect::JournalInCase(message) => {
+                if let Err(error) = member.journal.add_in_case(&message).await {
+                    tracing::warn!(%error, "what follows on a result could not be journaled; if the worker ends before, nobody hears of it");
                 }
             }
             Effect::Forget(id) => {

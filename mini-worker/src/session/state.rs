@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 use shared_protocol::{
     Accept, Assign, Attempt, Cancel, Cancelled, Complete, DurationMs, Failed, FailureCode, Hello, Item,
     JobFailure, JobId, LinkReport, MessageId, Phase, Reject, RejectReason, RunningAttempt, SamplerSpeed,
-    SchedulerMessage, Stems, TimestampMs, WorkerMessage,
+    SchedulerMessage, StemFile, Stems, TimestampMs, WorkerMessage,
 };
 
 use super::backoff::Backoff;
@@ -45,6 +45,8 @@ pub struct Session {
     link: Link,
     running: BTreeMap<(JobId, Attempt), Running>,
     outstanding: Outstanding,
+    /// What is still being made of completed attempts, and the id of the message that will tell of it.
+    following: BTreeMap<(JobId, Attempt), MessageId>,
     backlog_seconds: f64,
     speeds: Vec<SamplerSpeed>,
     link_report: Option<LinkReport>,
@@ -66,6 +68,7 @@ impl Session {
             link: Link::Waiting { until: now },
             running: BTreeMap::new(),
             outstanding: Outstanding::restored(unacknowledged),
+            following: BTreeMap::new(),
             backlog_seconds: 0.0,
             speeds: Vec::new(),
             link_report: None,
@@ -136,15 +139,8 @@ impl Session {
                 }
             }
             Input::Ended { job_id, attempt, end } => self.handle_ended(now, job_id, attempt, end),
-            Input::Followed { job_id, attempt, stems } => {
-                let message_id = self.next_message_id();
-                let (files, failure) = match stems {
-                    Ok(files) => (files, None),
-                    Err(failure) => (Vec::new(), Some(failure)),
-                };
-                let stems = Stems { message_id, job_id, attempt, files, failure };
-                self.end_attempt(now, WorkerMessage::Stems(stems));
-            }
+            Input::StemsFollow { job_id, attempt } => self.handle_stems_follow(job_id, attempt),
+            Input::Followed { job_id, attempt, stems } => self.handle_followed(now, job_id, attempt, stems),
             // Estimates that are subtracted from each other may end up below nothing.
             Input::Backlog(seconds) => self.backlog_seconds = if seconds > 0.0 { seconds } else { 0.0 },
             Input::Measured { speeds, link } => {
@@ -283,6 +279,32 @@ impl Session {
             }
         };
         self.end_attempt(now, message);
+    }
+
+    /// Whoever waits for the stems is to hear of it even if this process does not live to tell.
+    fn handle_stems_follow(&mut self, job_id: JobId, attempt: Attempt) {
+        let message_id = self.next_message_id();
+        self.following.insert((job_id.clone(), attempt), message_id.clone());
+        let text = "The worker ended before the stems were stored.";
+        let failure = Some(JobFailure::new(FailureCode::WorkerLost, text));
+        let stems = Stems { message_id, job_id, attempt, files: Vec::new(), failure };
+        self.effects.push_back(Effect::JournalInCase(WorkerMessage::Stems(stems)));
+    }
+
+    fn handle_followed(
+        &mut self,
+        now: TimestampMs,
+        job_id: JobId,
+        attempt: Attempt,
+        stems: Result<Vec<StemFile>, JobFailure>,
+    ) {
+        let promised = self.following.remove(&(job_id.clone(), attempt));
+        let message_id = promised.unwrap_or_else(|| self.next_message_id());
+        let (files, failure) = match stems {
+            Ok(files) => (files, None),
+            Err(failure) => (Vec::new(), Some(failure)),
+        };
+        self.end_attempt(now, WorkerMessage::Stems(Stems { message_id, job_id, attempt, files, failure }));
     }
 
     fn end_attempt(&mut self, now: TimestampMs, message: WorkerMessage) {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use shared_protocol::{Complete, FailureCode, OutputKind, WorkerMessage};
+use shared_protocol::{Complete, FailureCode, WorkerMessage};
 use tokio::process::{Child, Command};
 
 use crate::played_edge::{Fault, PlayedEdge, cancel};
@@ -26,7 +26,8 @@ impl Drop for Worker {
 }
 
 impl Worker {
-    fn start(studio: &Studio, edge: &PlayedEdge) -> Self {
+    /// With one slot.
+    pub fn start(studio: &Studio, edge: &PlayedEdge) -> Self {
         Self::start_with(studio, edge, "work_folder = \"work\"")
     }
 
@@ -50,12 +51,14 @@ impl Worker {
         Self { child, log }
     }
 
-    async fn signal(&self, name: &str) {
+    /// Sends a signal by its name, such as `-TERM`.
+    pub async fn signal(&self, name: &str) {
         let id = self.child.id().unwrap().to_string();
         assert!(Command::new("kill").args([name, &id]).status().await.unwrap().success());
     }
 
-    async fn exit_code(&mut self) -> Option<i32> {
+    /// Waits for its end.
+    pub async fn exit_code(&mut self) -> Option<i32> {
         let waiting = tokio::time::timeout(Duration::from_secs(30), self.child.wait());
         waiting.await.expect("the worker ends").unwrap().code()
     }
@@ -71,7 +74,8 @@ pub fn is_end(message: &WorkerMessage) -> bool {
     message.message_id().is_some()
 }
 
-fn jobs(studio: &Studio) -> Vec<PathBuf> {
+/// The folders of the jobs.
+pub fn jobs(studio: &Studio) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(studio.path("work/jobs")).unwrap();
     entries.map(|entry| entry.unwrap().path()).collect()
 }
@@ -172,54 +176,4 @@ async fn the_first_signal_drains_and_the_second_one_hands_jobs_back() {
     assert_eq!(failed.failure.code, FailureCode::WorkerStopping);
     link.acknowledge(&failed.message_id).await;
     assert_eq!(worker.exit_code().await, Some(0));
-}
-
-const HLS_AND_STEMS: [OutputKind; 2] = [OutputKind::Hls, OutputKind::Stems];
-
-#[tokio::test]
-async fn stems_follow_on_the_completion_with_the_slot_free_and_a_drain_waits_for_them() {
-    let studio = Studio::new();
-    let mut edge = PlayedEdge::start(recording(&studio, 65), Fault::None).await;
-    let mut worker = Worker::start(&studio, &edge);
-    let (mut link, _) = edge.next_link().await;
-    link.send(&edge.offer_of(1, &HLS_AND_STEMS)).await;
-    let end = link.find(is_end).await;
-    let WorkerMessage::Complete(complete) = &end else { panic!("{end:?}") };
-    assert!(edge.stored().iter().all(|name| !name.contains("/stems/manifest.json")), "not yet");
-    worker.signal("-TERM").await;
-    link.acknowledge(&complete.message_id).await;
-    link.find(|message| matches!(message, WorkerMessage::Ready(ready) if ready.job_ids.is_empty())).await;
-    let stems = link.find(is_end).await;
-    let WorkerMessage::Stems(stems) = &stems else { panic!("{stems:?}") };
-    assert_eq!(stems.failure, None);
-    let names: Vec<&str> = stems.files.iter().map(|file| file.name.as_str()).collect();
-    assert_eq!(
-        names.len(),
-        3 * 3 + 3 + 1,
-        "three chunks of three stems, their masters, the manifest: {names:?}"
-    );
-    for name in ["speech-00000.flac", "background-00002.flac", "original.flac"] {
-        assert!(names.contains(&name), "{names:?}");
-    }
-    let last = edge.stored_in_order().pop();
-    assert_eq!(last.as_deref(), Some("/v1/worker/objects/job_1/1/stems/manifest.json"));
-    link.acknowledge(&stems.message_id).await;
-    assert_eq!(worker.exit_code().await, Some(0));
-    assert_eq!(jobs(&studio), Vec::<PathBuf>::new());
-}
-
-#[tokio::test]
-async fn stems_that_cannot_be_stored_are_told_and_harm_nothing() {
-    let studio = Studio::new();
-    let mut edge = PlayedEdge::start(recording(&studio, 4), Fault::NoStems).await;
-    let _worker = Worker::start(&studio, &edge);
-    let (mut link, _) = edge.next_link().await;
-    link.send(&edge.offer_of(1, &HLS_AND_STEMS)).await;
-    assert!(matches!(link.find(is_end).await, WorkerMessage::Complete(_)));
-    let stems = link.find(is_end).await;
-    let WorkerMessage::Stems(stems) = &stems else { panic!("{stems:?}") };
-    assert_eq!(stems.failure.as_ref().map(|failure| failure.code), Some(FailureCode::UploadFailed));
-    assert!(stems.files.is_empty());
-    link.send(&edge.offer(2)).await;
-    assert!(matches!(link.find(is_end).await, WorkerMessage::Complete(_)), "the worker works on");
 }

@@ -174,31 +174,39 @@ async fn a_full_disk_fails_that_job_clearly_and_the_next_one_succeeds() {
     drop(disk);
 }
 
+/// A port that nobody listens on.
+pub async fn free_port() -> u16 {
+    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    free.local_addr().unwrap().port()
+}
+
+/// What is answered to a request.
+pub async fn get(port: u16, path: &str) -> String {
+    let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+/// A metric's value on the page.
+pub fn value_of(page: &str, name: &str) -> f64 {
+    let line = page.lines().find_map(|line| line.strip_prefix(name));
+    line.unwrap_or_else(|| panic!("{name} is not in\n{page}")).trim().parse().unwrap()
+}
+
 #[tokio::test]
 async fn metrics_are_served_when_asked_for_and_count_what_happened() {
     let studio = Studio::new();
     let mut edge = PlayedEdge::start(recording(&studio, 4), Fault::None).await;
-    let port = {
-        let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        free.local_addr().unwrap().port()
-    };
+    let port = free_port().await;
     let settings = format!("work_folder = \"work\"\nmetrics_listen = \"127.0.0.1:{port}\"");
     let _worker = Worker::start_with(&studio, &edge, &settings);
     let (mut link, _) = edge.next_link().await;
     let end = end_of(&mut link, &edge, 1).await;
     let WorkerMessage::Complete(Complete { outcome, .. }) = end else { panic!("{end:?}") };
-    let ask = async |path: &str| {
-        let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-        stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
-        answer
-    };
-    let page = ask("/metrics").await;
-    let value = |name: &str| -> f64 {
-        let line = page.lines().find_map(|line| line.strip_prefix(name));
-        line.unwrap_or_else(|| panic!("{name} is not in\n{page}")).trim().parse().unwrap()
-    };
+    let page = get(port, "/metrics").await;
+    let value = |name: &str| value_of(&page, name);
     assert_eq!(value("minifleet_worker_jobs_ended_total{environment=\"test\",result=\"completed\"}"), 1.0);
     assert_eq!(value("minifleet_worker_audio_seconds_total"), outcome.audio_seconds);
     assert_eq!(value("minifleet_worker_connected{environment=\"test\"}"), 1.0);
@@ -207,5 +215,5 @@ async fn metrics_are_served_when_asked_for_and_count_what_happened() {
     for name in ["slots", "uploads_limit", "inference_backlog_seconds", "descriptors_open"] {
         assert!(value(&format!("minifleet_worker_{name} ")) >= 0.0);
     }
-    assert!(ask("/").await.starts_with("HTTP/1.1 404"));
+    assert!(get(port, "/").await.starts_with("HTTP/1.1 404"));
 }

@@ -13,4 +13,5 @@ mod fleet;
 mod lifecycle;
 mod played_edge;
 mod results;
+mod stems;
 mod studio;

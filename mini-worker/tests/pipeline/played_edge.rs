@@ -12,7 +12,7 @@ use shared_protocol::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -30,6 +30,8 @@ pub enum Fault {
     HangUp,
     /// Stems are refused.
     NoStems,
+    /// The first eight PUTs are answered with 503, so that few uploads run at once, and stems wait until they are released.
+    HeldStems,
 }
 
 #[derive(Debug)]
@@ -37,6 +39,9 @@ struct Shelf {
     upload: Vec<u8>,
     objects: BTreeMap<String, Vec<u8>>,
     order: Vec<String>,
+    /// What was put, in the order in which the requests came.
+    arrived: Vec<String>,
+    held: usize,
     fault: Fault,
     requests: u32,
 }
@@ -46,6 +51,7 @@ pub struct PlayedEdge {
     /// Where it listens.
     pub address: SocketAddr,
     shelf: Arc<Mutex<Shelf>>,
+    gate: Arc<Semaphore>,
     links: mpsc::Receiver<TcpStream>,
 }
 
@@ -58,26 +64,29 @@ impl PlayedEdge {
             upload,
             objects: BTreeMap::new(),
             order: vec![],
+            arrived: vec![],
+            held: 0,
             fault,
             requests: 0,
         }));
         let (sender, links) = mpsc::channel(8);
-        let serving = Arc::clone(&shelf);
+        let gate = Arc::new(Semaphore::new(0));
+        let (serving, guarding) = (Arc::clone(&shelf), Arc::clone(&gate));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (shelf, sender) = (Arc::clone(&serving), sender.clone());
+                let (shelf, sender, gate) = (Arc::clone(&serving), sender.clone(), Arc::clone(&guarding));
                 tokio::spawn(async move {
                     let mut start = [0; 64];
                     let seen = stream.peek(&mut start).await.unwrap_or(0);
                     if start[..seen].starts_with(b"GET /v1/worker/connect") {
                         sender.send(stream).await.unwrap_or_default();
                     } else {
-                        serve(stream, &shelf).await;
+                        serve(stream, &shelf, &gate).await;
                     }
                 });
             }
         });
-        Self { address, shelf, links }
+        Self { address, shelf, gate, links }
     }
 
     /// The worker's next connection, with its `hello` answered and everything up to its `ready` read.
@@ -111,6 +120,21 @@ impl PlayedEdge {
     /// The names of the stored objects in the order in which they came.
     pub fn stored_in_order(&self) -> Vec<String> {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner).order.clone()
+    }
+
+    /// The paths that were put, in the order in which the requests came.
+    pub fn arrived(&self) -> Vec<String> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner).arrived.clone()
+    }
+
+    /// How many stems came to be held.
+    pub fn held(&self) -> usize {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner).held
+    }
+
+    /// Lets so many stems through.
+    pub fn release_stems(&self, stems: usize) {
+        self.gate.add_permits(stems);
     }
 
     /// The offer of an attempt at the upload.
@@ -163,6 +187,22 @@ impl PlayedLink {
         self.send(&SchedulerMessage::Ack(Ack { message_id: message_id.clone() })).await;
     }
 
+    /// Answers pings while something else is waited for.
+    pub async fn live_until(&mut self, done: impl Future<Output = ()>) {
+        let mut heard = Vec::new();
+        let listening = async {
+            loop {
+                heard.push(self.read().await);
+            }
+        };
+        let done = tokio::time::timeout(PATIENCE, done);
+        tokio::select! {
+            done = done => done.expect("it comes about"),
+            () = listening => {}
+        }
+        self.waiting.extend(heard);
+    }
+
     /// The next message but pings, which are answered.
     pub async fn next(&mut self) -> WorkerMessage {
         tokio::time::timeout(PATIENCE, self.read()).await.expect("the worker says something")
@@ -204,9 +244,21 @@ impl PlayedLink {
 }
 
 /// One connection of HTTP/1.1, request after request.
-async fn serve(stream: TcpStream, shelf: &Mutex<Shelf>) {
+async fn serve(stream: TcpStream, shelf: &Mutex<Shelf>, gate: &Semaphore) {
     let mut stream = BufReader::new(stream);
     while let Some((method, path, body)) = read_request(&mut stream).await {
+        let is_held = {
+            let mut shelf = shelf.lock().unwrap_or_else(PoisonError::into_inner);
+            if method == "PUT" {
+                shelf.arrived.push(path.clone());
+            }
+            let is_held = shelf.fault == Fault::HeldStems && path.contains("/stems/");
+            shelf.held += usize::from(is_held);
+            is_held
+        };
+        if is_held {
+            gate.acquire().await.expect("nobody closes it").forget();
+        }
         let (status, answer) = {
             let mut shelf = shelf.lock().unwrap_or_else(PoisonError::into_inner);
             shelf.requests += 1;
@@ -214,6 +266,9 @@ async fn serve(stream: TcpStream, shelf: &Mutex<Shelf>) {
             match (shelf.fault, method.as_str()) {
                 (Fault::HangUp, _) if struck => return,
                 (Fault::Busy, "PUT") if struck => ("503 Service Unavailable", Vec::new()),
+                (Fault::HeldStems, "PUT") if shelf.arrived.len() <= 8 => {
+                    ("503 Service Unavailable", Vec::new())
+                }
                 (Fault::NoStems, "PUT") if path.contains("/stems/") => ("403 Forbidden", Vec::new()),
                 (_, "PUT") => {
                     shelf.order.push(path.clone());

@@ -207,7 +207,7 @@ impl Life {
                 }
                 Effect::Note(Note::Connected { .. }) => self.log.add(WorkerEvent::Greeted),
                 // Its journal is its memory: it is never restarted.
-                Effect::Journal(_) | Effect::Forget(_) | Effect::Note(_) => {}
+                Effect::Journal(_) | Effect::JournalInCase(_) | Effect::Forget(_) | Effect::Note(_) => {}
             }
         }
         for frame in encode_batch(&outgoing) {

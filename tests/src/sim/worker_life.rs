@@ -292,6 +292,8 @@ impl World {
                     frame.push(message);
                 }
                 Effect::Journal(message) => self.journal(index, env, message),
+                // Its jobs have no stems.
+                Effect::JournalInCase(_) => {}
                 Effect::Forget(id) => self.forget(index, env, &id),
                 Effect::Connect => self.open_link(index, env),
                 Effect::Disconnect => {

@@ -159,6 +159,7 @@ fn told(effects: &[Effect]) -> Vec<String> {
         Effect::Journal(message) => format!("journal {}", words(message)),
         Effect::Start(a) => format!("start {}", key(&a.job_id, &a.attempt)),
         Effect::Stop { job_id, attempt } => format!("stop {}", key(job_id, attempt)),
+        Effect::JournalInCase(message) => format!("in case {}", words(message)),
         Effect::Forget(_) => "forget".into(),
         Effect::Connect => "connect".into(),
         Effect::Disconnect => "disconnect".into(),
@@ -173,6 +174,26 @@ fn an_offer_is_answered_at_once_and_a_freed_slot_is_offered_after_the_result() {
     assert_eq!(told(&stage.receive(assign("a", 1))), ["accept a1", "start a1"]);
     assert_eq!(told(&stage.receive(assign("b", 1))), ["reject b1 NoSlot"]);
     assert_eq!(told(&stage.complete("a", 1)), ["journal complete a1", "complete a1", "ready 1 []"]);
+}
+
+#[test]
+fn stems_that_a_worker_does_not_live_to_make_are_told_by_the_next_one_and_made_ones_only_once() {
+    let mut stage = Stage::connected(1);
+    stage.receive(assign("a", 1));
+    let (job, attempt) = (job_id("a"), Attempt(1));
+    let in_case = stage.give(Input::StemsFollow { job_id: job.clone(), attempt });
+    assert_eq!(told(&in_case), ["in case job.stems"]);
+    assert_eq!(told(&stage.complete("a", 1)), ["journal complete a1", "complete a1", "ready 1 []"]);
+    let Effect::JournalInCase(WorkerMessage::Stems(promised)) = &in_case[0] else { panic!("{in_case:?}") };
+    assert_eq!(promised.failure.as_ref().map(|failure| failure.code), Some(FailureCode::WorkerLost));
+
+    let mut next_run = Stage::with_journal(1, vec![WorkerMessage::Stems(promised.clone())]);
+    assert!(!next_run.session.is_settled());
+
+    let made = stage.give(Input::Followed { job_id: job, attempt, stems: Ok(vec![]) });
+    let Effect::Journal(WorkerMessage::Stems(stems)) = &made[0] else { panic!("{made:?}") };
+    assert_eq!((&stems.message_id, &stems.failure), (&promised.message_id, &None), "in its place");
+    assert_eq!(next_run.give(Input::Tick).len(), 1, "it connects, to tell");
 }
 
 #[test]

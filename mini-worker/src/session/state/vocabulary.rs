@@ -52,6 +52,14 @@ pub enum Input {
         /// How.
         end: JobEnd,
     },
+    /// An attempt is complete, and its stems are still to be made. Comes right before its [`Input::Ended`], and is answered
+    /// with one [`Input::Followed`], unless the process ends before.
+    StemsFollow {
+        /// The job.
+        job_id: JobId,
+        /// The attempt.
+        attempt: Attempt,
+    },
     /// The stems of an attempt that completed here are stored, or will not come.
     Followed {
         /// The job.
@@ -89,6 +97,9 @@ pub enum Effect {
     Send(WorkerMessage),
     /// Keep a terminal message safe. It has to be done before any later [`Effect::Send`].
     Journal(WorkerMessage),
+    /// Keep a message safe that is told only if this process ends before a message with the same id is journaled, by the
+    /// next one. Has to be done before any later [`Effect::Journal`].
+    JournalInCase(WorkerMessage),
     /// Remove a journaled message.
     Forget(MessageId),
     /// Run an accepted attempt; answer with [`Input::Progressed`] and one [`Input::Ended`].
