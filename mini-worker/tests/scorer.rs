@@ -1,7 +1,7 @@
 //! The scorer gives the figures of its authors' reference program. Needs ffmpeg and the model
 //! (`mini-worker models fetch`).
 
-use mini_worker::scorer::{ScoreError, Scorer, Scores};
+use mini_worker::scorer::{ScoreError, Scorer, ScorerModel, Scores};
 use mini_worker::storage::{Bundle, Home, bundle};
 use std::path::PathBuf;
 use std::process::Command;
@@ -26,7 +26,7 @@ fn scorer() -> Scorer {
     let home = Home::locate().unwrap_or_else(|error| panic!("{error}"));
     let model = bundle::scorer(&home).unwrap_or_else(|error| panic!("{error}"));
     let runtime = Bundle::open(&home).unwrap_or_else(|error| panic!("{error}")).runtime().clone();
-    Scorer::load(&model, &runtime).unwrap_or_else(|error| panic!("{error}"))
+    Scorer::load(ScorerModel::dnsmos(model), &runtime).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn assert_close(found: Scores, [overall, signal, background]: [f64; 3]) {

@@ -2,11 +2,17 @@
 //!
 //! The network (Reddy, Gopal and Cutler, 2022) predicts three mean opinion scores of ITU-T P.835 for each stretch of
 //! 9.01 s; a polynomial per scale calibrates them, and the stretches' scores are averaged. The figures are those of the
-//! authors' reference program to four decimals.
+//! authors' reference program to four decimals. Other networks of the same kind can be described (see [`ScorerModel`]).
 
-mod calibration;
+mod desk;
+mod excerpt;
+mod model;
+mod scales;
 
-pub use calibration::Scores;
+pub use desk::{Desk, DeskReadiness, Opinion, Pair};
+pub use excerpt::{EXCERPT_FRAMES, Resampler, middle};
+pub use model::{Polynomial, ScorerModel};
+pub use scales::Scores;
 
 use crate::inference::engine::EngineError;
 use crate::inference::onnx::runtime::environment;
@@ -14,12 +20,6 @@ use ort::session::Session;
 use ort::session::builder::GraphOptimizationLevel;
 use ort::value::TensorRef;
 use std::path::Path;
-
-/// Samples per second of what is scored.
-pub const SAMPLE_RATE: usize = 16_000;
-
-/// Samples in one stretch: 9.01 s.
-pub const STRETCH: usize = 144_160;
 
 /// Why a recording could not be scored.
 #[derive(Debug, thiserror::Error)]
@@ -39,88 +39,135 @@ pub enum ScoreError {
     /// A run failed.
     #[error("the quality model failed: {0}")]
     Run(String),
+    /// The network gives other numbers than its description says.
+    #[error(
+        "the quality model gave {found} numbers instead of {expected}; see `calibration` in its description"
+    )]
+    Output {
+        /// How many there should be.
+        expected: usize,
+        /// How many there are.
+        found: usize,
+    },
+    /// The samples cannot be brought to the model's rate.
+    #[error("cannot resample from 48000 Hz to {0} Hz for the quality model")]
+    Rate(u32),
+    /// More recordings wait than may.
+    #[error("{0} recordings wait to be scored already; this one is left out")]
+    Busy(usize),
+    /// The thread has ended.
+    #[error("the thread that scores has ended")]
+    Stopped,
 }
 
 /// The network, ready to run on one thread.
 pub struct Scorer {
     session: Session,
+    input: String,
+    model: ScorerModel,
 }
 
 impl Scorer {
-    /// Loads `sig_bak_ovr.onnx`. `ort_library` is the library of ONNX Runtime; a process that has loaded one keeps it.
-    pub fn load(onnx_path: &Path, ort_library: &Path) -> Result<Self, ScoreError> {
-        let refused = |reason: String| EngineError::Load { what: onnx_path.display().to_string(), reason };
+    /// Loads a network. `ort_library` is the library of ONNX Runtime; a process that has loaded one keeps it.
+    pub fn load(model: ScorerModel, ort_library: &Path) -> Result<Self, ScoreError> {
+        let refused = |reason: String| EngineError::Load { what: model.path.display().to_string(), reason };
         let environment = environment(ort_library)?;
-        let model = std::fs::read(onnx_path).map_err(|e| refused(e.to_string()))?;
+        let bytes = std::fs::read(&model.path).map_err(|e| refused(e.to_string()))?;
         // No arena: the memory of one stretch would stay with the process for good.
         let build = || -> ort::Result<Session> {
             Session::builder(&environment)?
                 .with_intra_threads(1)?
                 .with_optimization_level(GraphOptimizationLevel::Level3)?
                 .with_execution_providers([ort::ep::CPU::default().with_arena_allocator(false).build()])?
-                .commit_from_memory(&model)
+                .commit_from_memory(&bytes)
         };
         let session = build().map_err(|e| refused(e.to_string()))?;
-        Ok(Self { session })
+        let input = session.inputs().first().map(|input| input.name().to_owned());
+        let input = input.ok_or_else(|| refused("it has no input".to_owned()))?;
+        Ok(Self { session, input, model })
     }
 
-    /// Scores mono samples at 16 kHz, one stretch every `hop_seconds`; the reference program takes 1. What is shorter than
-    /// a stretch is repeated until it fills one, as the reference program does.
-    pub fn score(&mut self, samples_16k: &[f32], hop_seconds: usize) -> Result<Scores, ScoreError> {
-        if samples_16k.is_empty() {
+    /// What it is.
+    pub fn model(&self) -> &ScorerModel {
+        &self.model
+    }
+
+    /// DNSMOS's three scales; see [`Self::scales`].
+    pub fn score(&mut self, samples: &[f32], hop_seconds: usize) -> Result<Scores, ScoreError> {
+        let scales = self.scales(samples, hop_seconds)?;
+        match *scales {
+            [signal, background, overall] => Ok(Scores { overall, signal, background }),
+            _ => Err(ScoreError::Output { expected: 3, found: scales.len() }),
+        }
+    }
+
+    /// The recording as a whole; see [`Self::scales`].
+    pub fn overall(&mut self, samples: &[f32], hop_seconds: usize) -> Result<f64, ScoreError> {
+        let scales = self.scales(samples, hop_seconds)?;
+        let expected = self.model.overall + 1;
+        scales.get(self.model.overall).copied().ok_or(ScoreError::Output { expected, found: scales.len() })
+    }
+
+    /// Scores mono samples at the model's rate on all its scales, one stretch every `hop_seconds`; DNSMOS's reference program
+    /// takes 1. What is shorter than a stretch is repeated until it fills one, as that program does.
+    pub fn scales(&mut self, samples: &[f32], hop_seconds: usize) -> Result<Vec<f64>, ScoreError> {
+        if samples.is_empty() {
             return Err(ScoreError::Empty);
         }
         if hop_seconds == 0 {
             return Err(ScoreError::HopTooShort);
         }
-        if let Some(index) = samples_16k.iter().position(|sample| !sample.is_finite()) {
+        if let Some(index) = samples.iter().position(|sample| !sample.is_finite()) {
             return Err(ScoreError::NotFinite(index));
         }
+        let stretch = self.model.stretch;
         let mut repeated = Vec::new();
-        let samples = if samples_16k.len() >= STRETCH {
-            samples_16k
+        let samples = if samples.len() >= stretch {
+            samples
         } else {
-            repeated.extend_from_slice(samples_16k);
-            while repeated.len() < STRETCH {
+            repeated.extend_from_slice(samples);
+            while repeated.len() < stretch {
                 repeated.extend_from_within(..);
             }
             &repeated
         };
-        let mut sum = Scores::default();
+        let mut sums = vec![0.0; self.model.calibration.len()];
         let mut count = 0u32;
-        for start in stretches(samples.len(), hop_seconds) {
-            sum = sum + self.stretch(&samples[start..start + STRETCH])?;
+        for start in stretches(samples.len(), stretch, self.model.sample_rate as usize, hop_seconds) {
+            let scales = self.stretch(&samples[start..start + stretch])?;
+            sums.iter_mut().zip(scales).for_each(|(sum, scale)| *sum += scale);
             count += 1;
         }
-        Ok(sum / f64::from(count))
+        Ok(sums.into_iter().map(|sum| sum / f64::from(count)).collect())
     }
 
-    fn stretch(&mut self, samples: &[f32]) -> Result<Scores, ScoreError> {
+    fn stretch(&mut self, samples: &[f32]) -> Result<Vec<f64>, ScoreError> {
         let failed = |e: ort::Error| ScoreError::Run(e.to_string());
-        let input = TensorRef::from_array_view(([1usize, STRETCH], samples)).map_err(failed)?;
-        let outputs = self.session.run(ort::inputs!["input_1" => input]).map_err(failed)?;
+        let input = TensorRef::from_array_view(([1usize, samples.len()], samples)).map_err(failed)?;
+        let outputs = self.session.run(ort::inputs![self.input.as_str() => input]).map_err(failed)?;
         let (_, raw) = outputs[0].try_extract_tensor::<f32>().map_err(failed)?;
-        match *raw {
-            [signal, background, overall] => Ok(Scores::calibrated(signal, background, overall)),
-            _ => Err(ScoreError::Run(format!("it gave {} numbers instead of 3", raw.len()))),
-        }
+        let expected = self.model.calibration.len();
+        self.model.calibrated(raw).ok_or(ScoreError::Output { expected, found: raw.len() })
     }
 }
 
-/// Where stretches begin. The number of hops is the reference program's: whole seconds minus 9.01, rounded towards 0,
-/// plus one; so the last part of a second is never looked at.
-fn stretches(length: usize, hop_seconds: usize) -> impl Iterator<Item = usize> {
-    let hops = ((length / SAMPLE_RATE) as f64 - 9.01) as i64 + 1;
+/// Where stretches begin. The number of hops is that of DNSMOS's reference program: whole seconds minus a stretch's, rounded
+/// towards 0, plus one; so the last part of a second is never looked at.
+fn stretches(length: usize, stretch: usize, rate: usize, hop_seconds: usize) -> impl Iterator<Item = usize> {
+    let hops = ((length / rate) as f64 - stretch as f64 / rate as f64) as i64 + 1;
     let hops = usize::try_from(hops).unwrap_or(0).max(1);
-    (0..hops).step_by(hop_seconds).map(|hop| hop * SAMPLE_RATE).filter(move |start| start + STRETCH <= length)
+    (0..hops).step_by(hop_seconds).map(move |hop| hop * rate).filter(move |start| start + stretch <= length)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const SAMPLE_RATE: usize = 16_000;
+    const STRETCH: usize = 144_160;
+
     fn starts(length: usize, hop: usize) -> Vec<usize> {
-        stretches(length, hop).map(|start| start / SAMPLE_RATE).collect()
+        stretches(length, STRETCH, SAMPLE_RATE, hop).map(|start| start / SAMPLE_RATE).collect()
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub use report::{COLUMNS, Report, Row};
 use crate::measures::si_sdr;
 use crate::recordings::manifest::{Clip, Manifest};
 use crate::recordings::{Noisy, RecordingSet, RecordingsError, decode};
-use mini_worker::scorer::{SAMPLE_RATE as SCORED_RATE, ScoreError, Scorer, Scores};
+use mini_worker::scorer::{ScoreError, Scorer, ScorerModel, Scores};
 use mini_worker::storage::{Bundle, BundleError, Home, bundle};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -138,11 +138,12 @@ fn load_scorer() -> Result<Scorer, QualityError> {
     let home = Home::locate().map_err(RecordingsError::Home)?;
     let model = bundle::scorer(&home)?;
     let runtime = Bundle::open(&home)?.runtime().clone();
-    Scorer::load(&model, &runtime).map_err(|source| QualityError::Score { path: model, source })
+    Scorer::load(ScorerModel::dnsmos(model.clone()), &runtime)
+        .map_err(|source| QualityError::Score { path: model, source })
 }
 
 fn score(scorer: &mut Scorer, path: &Path, hop_seconds: usize) -> Result<Scores, QualityError> {
-    let samples = decode::decode(path, SCORED_RATE as u32)?;
+    let samples = decode::decode(path, scorer.model().sample_rate)?;
     scorer
         .score(&samples, hop_seconds)
         .map_err(|source| QualityError::Score { path: path.to_owned(), source })

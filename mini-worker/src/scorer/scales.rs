@@ -1,4 +1,4 @@
-//! Scores, and what turns the network's numbers into them.
+//! The scales of ITU-T P.835.
 
 use std::ops::{Add, Div, Sub};
 
@@ -14,19 +14,6 @@ pub struct Scores {
 }
 
 impl Scores {
-    /// Calibrates the network's outputs with the polynomials of the reference program for impersonal scores.
-    pub(super) fn calibrated(signal: f32, background: f32, overall: f32) -> Self {
-        let polynomial = |[a, b, c]: [f64; 3], x: f32| {
-            let x = f64::from(x);
-            a * x * x + b * x + c
-        };
-        Self {
-            overall: polynomial([-0.06766283, 1.11546468, 0.04602535], overall),
-            signal: polynomial([-0.08397278, 1.22083953, 0.0052439], signal),
-            background: polynomial([-0.13166888, 1.60915514, -0.39604546], background),
-        }
-    }
-
     fn combine(self, other: Self, f: impl Fn(f64, f64) -> f64) -> Self {
         Self {
             overall: f(self.overall, other.overall),

@@ -1,0 +1,150 @@
+//! One thread scores one recording after the other, whenever nothing else wants the processor.
+
+use super::excerpt::Resampler;
+use super::{ScoreError, Scorer};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot};
+
+/// Recordings that may wait; each holds two excerpts in memory, up to 12 MB a channel.
+const MOST_WAITING: usize = 8;
+
+/// Seconds from one scored stretch to the next: about DNSMOS's own length, so that each moment is heard once.
+const HOP_SECONDS: usize = 9;
+
+/// The thread. Clones are handles to the same one; it ends when all of them are gone.
+#[derive(Debug, Clone)]
+pub struct Desk {
+    orders: mpsc::Sender<Order>,
+    name: Arc<str>,
+}
+
+/// What was found when the model was loaded.
+#[derive(Debug, Clone)]
+pub struct DeskReadiness {
+    /// The model's name.
+    pub name: String,
+    /// Time to load it.
+    pub load: Duration,
+    /// Time of its first run, on its real shape.
+    pub warm_up: Duration,
+}
+
+/// Excerpts of a recording: interleaved little-endian 32-bit floats at 48 kHz, both of the same stretch of time.
+#[derive(Debug)]
+pub struct Pair {
+    /// As it came.
+    pub original: Vec<u8>,
+    /// As it was restored.
+    pub restored: Vec<u8>,
+    /// Channels of both.
+    pub channels: usize,
+}
+
+/// What the model thinks of a pair, 1 (bad) to 5 (excellent).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Opinion {
+    /// Of the original.
+    pub original: f64,
+    /// Of the restored recording.
+    pub restored: f64,
+}
+
+#[derive(Debug)]
+struct Order {
+    pair: Pair,
+    reply: oneshot::Sender<Result<Opinion, ScoreError>>,
+}
+
+impl Desk {
+    /// Starts the thread, loads the model in it and runs it once. `load` runs in the thread.
+    ///
+    /// # Errors
+    /// When the model cannot be loaded or does not run.
+    pub async fn start(
+        load: impl FnOnce() -> Result<Scorer, ScoreError> + Send + 'static,
+    ) -> Result<(Self, DeskReadiness), ScoreError> {
+        let (orders, inbox) = mpsc::channel(MOST_WAITING);
+        let (ready, readiness) = oneshot::channel();
+        let run = move || {
+            lower_priority();
+            match prepare(load) {
+                Ok((scorer, resampler, found)) => {
+                    // Whoever asked may be gone; then so are the orders.
+                    ready.send(Ok(found)).unwrap_or_default();
+                    serve(scorer, resampler, inbox);
+                }
+                Err(error) => ready.send(Err(error)).unwrap_or_default(),
+            }
+        };
+        std::thread::Builder::new()
+            .name("scorer".to_owned())
+            .spawn(run)
+            .map_err(|error| ScoreError::Run(format!("no thread could be started: {error}")))?;
+        let readiness = readiness.await.map_err(|_| ScoreError::Stopped)??;
+        Ok((Self { orders, name: readiness.name.as_str().into() }, readiness))
+    }
+
+    /// The model's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Scores a pair when its turn comes. Dropping the call takes it out of the line.
+    ///
+    /// # Errors
+    /// When too many wait, or the model fails.
+    pub async fn score(&self, pair: Pair) -> Result<Opinion, ScoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.orders.try_send(Order { pair, reply }).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => ScoreError::Busy(MOST_WAITING),
+            mpsc::error::TrySendError::Closed(_) => ScoreError::Stopped,
+        })?;
+        answer.await.map_err(|_| ScoreError::Stopped)?
+    }
+}
+
+fn prepare(
+    load: impl FnOnce() -> Result<Scorer, ScoreError>,
+) -> Result<(Scorer, Resampler, DeskReadiness), ScoreError> {
+    let started = Instant::now();
+    let mut scorer = load()?;
+    let resampler = Resampler::to(scorer.model().sample_rate)?;
+    let load = started.elapsed();
+    let started = Instant::now();
+    scorer.overall(&vec![0.0; scorer.model().stretch], HOP_SECONDS)?;
+    let found = DeskReadiness { name: scorer.model().name.clone(), load, warm_up: started.elapsed() };
+    Ok((scorer, resampler, found))
+}
+
+fn serve(mut scorer: Scorer, mut resampler: Resampler, mut inbox: mpsc::Receiver<Order>) {
+    while let Some(Order { pair, reply }) = inbox.blocking_recv() {
+        if reply.is_closed() {
+            continue;
+        }
+        let mut one = |bytes: &[u8]| {
+            let samples = resampler.run(bytes, pair.channels)?;
+            scorer.overall(&samples, HOP_SECONDS)
+        };
+        let opinion =
+            one(&pair.original).and_then(|original| Ok(Opinion { original, restored: one(&pair.restored)? }));
+        // Nobody may be waiting any more.
+        reply.send(opinion).unwrap_or_default();
+    }
+}
+
+/// The calling thread yields to everything else. That it could not be told so is no reason not to score.
+fn lower_priority() {
+    // On Linux niceness is each thread's own (sched(7)); 19 is the lowest.
+    #[cfg(target_os = "linux")]
+    rustix::process::nice(19)
+        .map_or_else(|error| tracing::warn!(%error, "the scorer runs with full priority"), |_| ());
+    #[cfg(target_os = "macos")]
+    {
+        // SAFETY: sets a property of the calling thread; no pointer is passed.
+        let refused = unsafe { libc::pthread_set_qos_class_self_np(libc::qos_class_t::QOS_CLASS_UTILITY, 0) };
+        if refused != 0 {
+            tracing::warn!(code = refused, "the scorer runs with full priority");
+        }
+    }
+}
