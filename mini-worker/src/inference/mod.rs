@@ -10,6 +10,8 @@ pub mod engine;
 pub mod error;
 pub mod front_end;
 pub mod handle;
+#[cfg(any(target_os = "macos", feature = "mlx"))]
+pub mod mlx;
 pub mod onnx;
 pub mod queue;
 pub mod selection;

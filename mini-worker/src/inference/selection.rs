@@ -65,7 +65,8 @@ struct Build {
     mlx: bool,
 }
 
-const THIS_BUILD: Build = Build { os: std::env::consts::OS, mlx: false };
+const THIS_BUILD: Build =
+    Build { os: std::env::consts::OS, mlx: cfg!(any(target_os = "macos", feature = "mlx")) };
 
 /// Why a choice cannot be had from this program.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

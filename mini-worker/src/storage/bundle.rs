@@ -1,7 +1,7 @@
 //! The bundle: the files that the worker needs, present and right.
 
-use super::bundle_check::{FileState, check_component};
-use super::bundle_manifest::{Component, Group, Manifest, host_platform};
+use super::bundle_check::{CheckedFile, FileState, check_component, check_conversion};
+use super::bundle_manifest::{Component, Conversion, Group, Manifest, host_platform};
 use super::home::{Home, HomeError};
 use std::path::PathBuf;
 
@@ -45,10 +45,20 @@ pub enum BundleError {
     },
 }
 
-/// The command that brings or repairs the files of a group.
+/// The converted weights for MLX, verified.
+#[derive(Debug, Clone)]
+pub struct MlxWeights {
+    /// In 32 bits.
+    pub floats: PathBuf,
+    /// In 16 bits.
+    pub halves: PathBuf,
+}
+
+/// The command that brings, makes or repairs the files of a group.
 pub fn remedy(group: Group) -> &'static str {
     match group {
         Group::Reference => "mini-worker models fetch --with reference",
+        Group::Converted => "mini-worker models convert",
         Group::Model | Group::Runtime | Group::Scorer => "mini-worker models fetch",
     }
 }
@@ -99,6 +109,17 @@ impl Bundle {
         &self.model_config
     }
 
+    /// The weights for MLX, which `models convert` makes of the published ones, after a check of their hashes.
+    pub fn mlx_weights(&self) -> Result<MlxWeights, BundleError> {
+        let conversion = mlx_conversion();
+        require(check_conversion(&self.home, conversion), remedy(Group::Converted))?;
+        let folder = self.home.root().join(&conversion.folder);
+        Ok(MlxWeights {
+            floats: folder.join("float32.safetensors"),
+            halves: folder.join("float16.safetensors"),
+        })
+    }
+
     /// Where engines keep what they compile of this revision, once for each build of the system.
     pub fn compiled(&self) -> PathBuf {
         let system = rustix::system::uname();
@@ -145,12 +166,23 @@ fn find(home: &Home, name: &'static str, group: Group) -> Result<(String, PathBu
     Ok((component.revision.clone(), home.root().join(&component.folder)))
 }
 
+/// The conversion for MLX in the manifest.
+pub fn mlx_conversion() -> &'static Conversion {
+    let conversions = &Manifest::built_in().conversions;
+    conversions
+        .iter()
+        .find(|c| c.name == "deepfilternet3-mlx")
+        .expect("the manifest is compiled in, and a test finds it")
+}
+
 fn require_right(home: &Home, component: &Component) -> Result<(), BundleError> {
-    match check_component(home, component).into_iter().find(|file| !file.state.is_right()) {
+    require(check_component(home, component), remedy(component.group))
+}
+
+fn require(files: Vec<CheckedFile<'_>>, remedy: &'static str) -> Result<(), BundleError> {
+    match files.into_iter().find(|file| !file.state.is_right()) {
         None => Ok(()),
-        Some(file) => {
-            Err(BundleError::Damaged { path: file.path, state: file.state, remedy: remedy(component.group) })
-        }
+        Some(file) => Err(BundleError::Damaged { path: file.path, state: file.state, remedy }),
     }
 }
 
@@ -183,5 +215,7 @@ mod tests {
         }
         assert!(listed(Group::Runtime, runtime_file()));
         assert!(listed(Group::Scorer, "sig_bak_ovr.onnx"));
+        let converted: Vec<_> = mlx_conversion().expected().map(|file| file.name).collect();
+        assert_eq!(converted, ["float32.safetensors", "float16.safetensors"]);
     }
 }

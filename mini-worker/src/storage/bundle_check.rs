@@ -1,6 +1,6 @@
 //! Is each file of the bundle there, whole and unchanged?
 
-use super::bundle_manifest::{Component, FileEntry};
+use super::bundle_manifest::{Component, Conversion, Expected, Manifest};
 use super::home::Home;
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -23,6 +23,11 @@ pub enum FileState {
     },
     /// Long enough, but the content is another.
     Corrupted,
+    /// The content is that of another file of the bundle.
+    Swapped {
+        /// The other file's name.
+        holds: String,
+    },
     /// There, but it cannot be read.
     Unreadable(String),
 }
@@ -35,6 +40,7 @@ impl FileState {
             Self::Missing => "missing",
             Self::Truncated { .. } => "truncated",
             Self::Corrupted => "corrupted",
+            Self::Swapped { .. } => "swapped",
             Self::Unreadable(_) => "unreadable",
         }
     }
@@ -49,6 +55,7 @@ impl std::fmt::Display for FileState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Truncated { found, expected } => write!(f, "truncated ({found} of {expected} bytes)"),
+            Self::Swapped { holds } => write!(f, "swapped (it holds {holds})"),
             Self::Unreadable(reason) => write!(f, "unreadable ({reason})"),
             other => f.write_str(other.name()),
         }
@@ -59,7 +66,7 @@ impl std::fmt::Display for FileState {
 #[derive(Debug)]
 pub struct CheckedFile<'a> {
     /// What it has to be.
-    pub entry: &'a FileEntry,
+    pub expected: Expected<'a>,
     /// Where it has to be.
     pub path: PathBuf,
     /// What is there.
@@ -68,15 +75,35 @@ pub struct CheckedFile<'a> {
 
 /// Checks every file of a component. Reads all of it once: some 0.1 s for 30 MB.
 pub fn check_component<'a>(home: &Home, component: &'a Component) -> Vec<CheckedFile<'a>> {
-    let folder = home.root().join(&component.folder);
-    component
-        .files
-        .iter()
-        .map(|entry| {
-            let path = folder.join(&entry.name);
-            CheckedFile { state: check_file(&path, entry.size, &entry.sha256), entry, path }
+    check_all(&home.root().join(&component.folder), component.expected())
+}
+
+/// Checks every file of a conversion.
+pub fn check_conversion<'a>(home: &Home, conversion: &'a Conversion) -> Vec<CheckedFile<'a>> {
+    check_all(&home.root().join(&conversion.folder), conversion.expected())
+}
+
+fn check_all<'a>(folder: &Path, files: impl Iterator<Item = Expected<'a>>) -> Vec<CheckedFile<'a>> {
+    files
+        .map(|expected| {
+            let path = folder.join(expected.name);
+            let found = check_file(&path, expected.size, expected.sha256);
+            let state = match found {
+                FileState::Truncated { .. } | FileState::Corrupted => {
+                    named_if_swapped(&path, &expected).unwrap_or(found)
+                }
+                found => found,
+            };
+            CheckedFile { expected, path, state }
         })
         .collect()
+}
+
+/// Files of the bundle that were exchanged for one another are the one fault that a name explains best.
+fn named_if_swapped(path: &Path, expected: &Expected<'_>) -> Option<FileState> {
+    let hash = hash_file(path).ok()?;
+    let other = Manifest::built_in().files().find(|file| file.sha256 == hash && file != expected)?;
+    Some(FileState::Swapped { holds: other.name.to_owned() })
 }
 
 /// Whether every file of a component is right.
@@ -135,6 +162,20 @@ mod tests {
 
     /// SHA-256 of the three bytes `abc`, from FIPS 180-4's examples.
     const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+    #[test]
+    fn files_that_were_exchanged_are_named_as_such() {
+        // The two shortest files of the bundle that differ: no download is needed to have their hashes.
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("enc.onnx");
+        std::fs::write(&path, "abc").unwrap();
+        let expected = Expected { name: "enc.onnx", sha256: ABC, size: 4 };
+        let found = check_all(folder.path(), std::iter::once(expected)).remove(0);
+        assert_eq!(found.state.name(), "truncated", "no file of the bundle holds this");
+        let swapped = FileState::Swapped { holds: "df_dec.onnx".into() };
+        assert_eq!(swapped.to_string(), "swapped (it holds df_dec.onnx)");
+        assert!(!swapped.is_right());
+    }
 
     #[test]
     fn each_way_to_be_wrong_has_its_own_name() {

@@ -10,6 +10,9 @@ pub struct Manifest {
     /// In the order of the file.
     #[serde(rename = "component")]
     pub components: Vec<Component>,
+    /// What is made of components on the machine itself.
+    #[serde(rename = "conversion")]
+    pub conversions: Vec<Conversion>,
 }
 
 /// What a component is for. Decides whether it is fetched without being asked for.
@@ -24,6 +27,8 @@ pub enum Group {
     Scorer,
     /// The authors' own runtime, for the parity test only.
     Reference,
+    /// Made of a component on the machine itself.
+    Converted,
 }
 
 impl Group {
@@ -37,6 +42,7 @@ impl Group {
             Self::Runtime => "runtime",
             Self::Scorer => "scorer",
             Self::Reference => "reference",
+            Self::Converted => "converted",
         }
     }
 }
@@ -106,6 +112,48 @@ pub struct FileEntry {
     pub size: u64,
 }
 
+/// One folder of files that the converter makes of a component.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Conversion {
+    /// Short name.
+    pub name: String,
+    /// The component that it is made of.
+    pub of: String,
+    /// The component's revision and the converter's version; part of `folder`.
+    pub revision: String,
+    /// Relative to the home folder.
+    pub folder: String,
+    /// For people.
+    pub title: String,
+    /// At least one.
+    #[serde(rename = "file")]
+    pub files: Vec<ConvertedFile>,
+}
+
+/// A file that the converter makes, the same on every machine.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConvertedFile {
+    /// Name in the conversion's folder.
+    pub name: String,
+    /// Of the file, in lower-case hex.
+    pub sha256: String,
+    /// In bytes.
+    pub size: u64,
+}
+
+/// What a file has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expected<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Of its content, in lower-case hex.
+    pub sha256: &'a str,
+    /// In bytes.
+    pub size: u64,
+}
+
 static MANIFEST: LazyLock<Manifest> = LazyLock::new(|| {
     toml::from_str(include_str!("../../models/manifest.toml"))
         .expect("the manifest is compiled in, and a test parses it")
@@ -115,6 +163,12 @@ impl Manifest {
     /// The list that was compiled in.
     pub fn built_in() -> &'static Self {
         &MANIFEST
+    }
+
+    /// Every file of every component and conversion.
+    pub fn files(&self) -> impl Iterator<Item = Expected<'_>> {
+        let of_components = self.components.iter().flat_map(Component::expected);
+        of_components.chain(self.conversions.iter().flat_map(Conversion::expected))
     }
 
     /// The components of these groups for one platform.
@@ -127,7 +181,19 @@ impl Manifest {
     }
 }
 
+impl Conversion {
+    /// What its files have to be.
+    pub fn expected(&self) -> impl Iterator<Item = Expected<'_>> {
+        self.files.iter().map(|file| Expected { name: &file.name, sha256: &file.sha256, size: file.size })
+    }
+}
+
 impl Component {
+    /// What its files have to be.
+    pub fn expected(&self) -> impl Iterator<Item = Expected<'_>> {
+        self.files.iter().map(|file| Expected { name: &file.name, sha256: &file.sha256, size: file.size })
+    }
+
     /// The sum of its files, in bytes.
     pub fn size(&self) -> u64 {
         self.files.iter().map(|file| file.size).sum()
@@ -168,6 +234,18 @@ mod tests {
                     file.member.ends_with(".tar.gz") && file.name != "DeepFilterNet3_onnx.tar.gz"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn every_conversion_is_pinned_and_of_a_component_that_there_is() {
+        let manifest = Manifest::built_in();
+        assert!(!manifest.conversions.is_empty());
+        for conversion in &manifest.conversions {
+            let source = manifest.components.iter().find(|c| c.name == conversion.of).unwrap();
+            assert!(conversion.revision.starts_with(&source.revision), "it names what it was made of");
+            assert!(conversion.folder.ends_with(&conversion.revision));
+            assert!(conversion.files.iter().all(|file| file.sha256.len() == 64 && file.size > 0));
         }
     }
 

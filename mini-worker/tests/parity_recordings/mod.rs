@@ -5,9 +5,6 @@ use mini_worker::storage::Home;
 /// The command that makes them.
 const REMEDY: &str = "cargo run -p conformance --bin recordings";
 
-/// How many different voices or noises the parity is shown on.
-const WANTED: usize = 4;
-
 /// A mono recording at 48 kHz.
 pub struct Recording {
     /// File name.
@@ -16,8 +13,8 @@ pub struct Recording {
     pub samples: Vec<f32>,
 }
 
-/// Some of the recordings with noise, spread over the list. Fails saying how to get them when there are fewer than three.
-pub fn recordings() -> Vec<Recording> {
+/// As many of the recordings with noise as wanted, spread over the list. Fails saying how to get them when there are fewer than three.
+pub fn recordings(wanted: usize) -> Vec<Recording> {
     let home = Home::locate().unwrap_or_else(|error| panic!("{error}"));
     let folder = home.root().join("recordings/noisy");
     let mut paths: Vec<_> = std::fs::read_dir(&folder)
@@ -31,11 +28,11 @@ pub fn recordings() -> Vec<Recording> {
         folder.display(),
         paths.len()
     );
-    let step = paths.len().div_ceil(WANTED).max(1);
+    let step = (paths.len() / wanted.max(1)).max(1);
     paths
         .iter()
-        .step_by(if paths.len() < 2 * WANTED { 1 } else { step })
-        .take(WANTED)
+        .step_by(step)
+        .take(wanted)
         .map(|path| {
             let mut reader = hound::WavReader::open(path)
                 .unwrap_or_else(|error| panic!("{}: {error}. Run `{REMEDY}`.", path.display()));

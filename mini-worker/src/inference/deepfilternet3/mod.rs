@@ -5,6 +5,7 @@ mod deep_filter;
 mod features;
 pub mod parameters;
 mod spectrum;
+pub mod weights;
 
 pub use deep_filter::COEFFICIENTS;
 

@@ -5,6 +5,7 @@ mod network;
 pub(crate) mod protobuf;
 pub(crate) mod runtime;
 mod stateful;
+pub mod tensors;
 
 use super::deepfilternet3::parameters::{DELAY, HOP};
 use super::deepfilternet3::{FRAMES_PER_RUN, SignalPath, SignalState, require_blocks};
