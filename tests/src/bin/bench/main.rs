@@ -3,12 +3,16 @@
 //! A bench prints a table and, as the very last line, `NAME: figure (goal ...) met` or `missed`.
 
 mod aimd;
+mod batch;
 mod burst;
+mod cold_start;
 mod cost;
 mod dispatch;
+mod engines;
 mod first_audio;
 mod head_of_line;
 mod memory;
+mod one_engine;
 mod overlap;
 mod process;
 mod put;
@@ -41,6 +45,21 @@ const BENCHES: &[Bench] = &[
         name: "speed",
         about: "the model alone: real-time factor and memory, against the authors' own runtime",
         run: speed::run,
+    },
+    Bench {
+        name: "engines",
+        about: "every engine on one core: speed, memory, and how far its output is from ONNX Runtime's",
+        run: engines::run,
+    },
+    Bench {
+        name: "batch",
+        about: "windows of several jobs in one run of the network against one after the other (MLX)",
+        run: batch::run,
+    },
+    Bench {
+        name: "cold-start",
+        about: "from nothing to ready, step by step, and the first job against later ones",
+        run: cold_start::run,
     },
     Bench {
         name: "quality",
@@ -126,7 +145,8 @@ fn main() -> ExitCode {
                 None => return wrong("--json needs a file"),
             },
             // Measured in a process of its own, so that its memory is its own.
-            speed::CHILD => return speed::child(&mut arguments),
+            one_engine::CHILD => return one_engine::child(&mut arguments),
+            cold_start::CHILD => return cold_start::child(&mut arguments),
             other if name.is_none() && !other.starts_with('-') => name = Some(other.to_owned()),
             other => return wrong(&format!("what is {other:?}?")),
         }
