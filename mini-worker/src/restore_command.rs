@@ -121,6 +121,7 @@ async fn prepare(arguments: &RestoreArgs) -> Result<Tools> {
         inference,
         uploader: Uploader::default(),
         waiting_stems: WaitingStems::new(&arguments.output),
+        desk: None,
         max_audio_minutes: media.max_audio_minutes,
     })
 }

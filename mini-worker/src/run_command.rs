@@ -8,16 +8,17 @@ use clap::Args;
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::config::Config;
+use crate::config::{Config, ScorerConfig};
 use crate::inference::{Inference, InferenceConfig};
 use crate::job::Tools;
 use crate::job::program::MediaPrograms;
 use crate::job::stems::WaitingStems;
 use crate::job::upload::Uploader;
 use crate::job::workspace::Workspace;
+use crate::scorer::{Desk, Scorer, ScorerModel};
 use crate::session::Worker;
 use crate::shutdown::Signals;
-use crate::storage::{Bundle, Home};
+use crate::storage::{Bundle, Home, bundle};
 use crate::{disk, exit, metrics};
 
 /// Arguments of `mini-worker run`.
@@ -108,6 +109,7 @@ async fn make_ready(config: &Config, home: Home) -> Result<(Worker, Inference)> 
     if let Some(library) = &config.onnxruntime {
         bundle = bundle.with_runtime(library.clone());
     }
+    let runtime = bundle.runtime().clone();
     let inference_config = InferenceConfig {
         threads: config.inference_threads,
         scheduling: config.scheduling,
@@ -126,7 +128,9 @@ async fn make_ready(config: &Config, home: Home) -> Result<(Worker, Inference)> 
         ffmpeg = programs.version,
         "ready"
     );
+    let desk = start_desk(config, &home, runtime).await?;
     let tools = Tools {
+        desk,
         programs,
         inference: inference.clone(),
         uploader: Uploader::with_sizes(config.upload_sizes),
@@ -136,4 +140,18 @@ async fn make_ready(config: &Config, home: Home) -> Result<(Worker, Inference)> 
     let worker = Worker::new(config, &readiness.engine, tools, workspace)
         .with_context(|| format!("cannot use the state folder {}", config.state_folder.display()))?;
     Ok((worker, inference))
+}
+
+/// The scorer, when there is to be one. It has its own copy of nothing but its network: the runtime is the model's.
+async fn start_desk(config: &Config, home: &Home, runtime: PathBuf) -> Result<Option<Desk>> {
+    let model = match &config.scorer {
+        ScorerConfig::Off => return Ok(None),
+        ScorerConfig::BuiltIn => ScorerModel::dnsmos(bundle::scorer(home)?),
+        ScorerConfig::Own(model) => model.clone(),
+    };
+    let started = Desk::start(move || Scorer::load(model, &runtime)).await;
+    let (desk, readiness) =
+        started.context("cannot start the scorer; `[scorer] enabled = false` goes without")?;
+    tracing::info!(scorer = readiness.name, load = ?readiness.load, warm_up = ?readiness.warm_up, "completed jobs are scored");
+    Ok(Some(desk))
 }

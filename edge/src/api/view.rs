@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use shared_protocol::{
     Attempt, FailureCode, JobFailure, JobId, JobOutcome, OutputKind, Phase, PhaseTiming, Priority,
-    PublishedFile, Sampler, TimestampMs, UploadId, WorkerId,
+    PublishedFile, QualityScores, Sampler, TimestampMs, UploadId, WorkerId,
 };
 
 use super::stems::StemsView;
@@ -216,13 +216,16 @@ pub struct FileView {
 }
 
 /// Answer to `GET /v1/jobs/{jobId}/files`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FileList {
     /// Of the attempt whose result was taken.
     pub files: Vec<FileView>,
     /// Where they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stems: Option<StemsView>,
+    /// Once the recording was scored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quality: Option<QualityScores>,
 }
 
 impl FileList {
@@ -241,7 +244,7 @@ impl FileList {
             sha256: file.sha256.clone(),
             url: format!("{base}{}", file.name),
         };
-        Self { files: files.iter().map(view).collect(), stems: None }
+        Self { files: files.iter().map(view).collect(), stems: None, quality: None }
     }
 }
 

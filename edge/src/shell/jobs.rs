@@ -81,5 +81,6 @@ pub async fn files(request: &Request, env: &Env, id: &JobId) -> Result<Response,
         let base = format!("/v1/jobs/{id}/stems/");
         list.stems = Some(StemsView::of(&detail.job.state, detail.follow_up.as_ref(), &base, now()));
     }
+    list.quality = detail.follow_up.and_then(|follow_up| follow_up.quality);
     Ok(respond::json(200, &list)?)
 }

@@ -5,8 +5,7 @@ use std::rc::Rc;
 
 use shared_protocol::limits::MAX_TEXT_LENGTH;
 use shared_protocol::{
-    DecodeError, DurationMs, JobId, OutputKind, ProtocolError, TenantId, TimestampMs, WorkerMessage,
-    decode_frame,
+    DecodeError, DurationMs, JobId, ProtocolError, TenantId, TimestampMs, WorkerMessage, decode_frame,
 };
 use worker::{
     DurableObject, Env, Request, Response, Result, State, WebSocket, WebSocketIncomingMessage, console_warn,
@@ -204,7 +203,7 @@ impl Scheduler {
 
     /// What followed on a job, where something can: from memory while its window is open, from its row afterwards.
     async fn follow_up(&self, job: &Job) -> Result<Option<FollowUp>> {
-        if !job.request.outputs.contains(&OutputKind::Stems) {
+        if job.state != JobState::Completed {
             return Ok(None);
         }
         match self.drive.turn(|brain, _| brain.follow_up(&job.id).cloned()).await? {

@@ -8,6 +8,7 @@ use shared_protocol::WorkerId;
 use shared_protocol::limits::MAX_SLOTS;
 use url::Url;
 
+use super::scorer::ScorerTable;
 use super::{Config, ConfigError, DEFAULT_KEY_VARIABLE, Environment, EnvironmentName, MediaConfig, Secret};
 use crate::inference::{EngineKind, Precision, Provider, Scheduling, Selection};
 use crate::job::upload::UploadSizes;
@@ -51,6 +52,8 @@ struct ConfigFile {
     parts_above_mib: PartsAboveMib,
     #[serde(default)]
     part_mib: PartMib,
+    #[serde(default)]
+    scorer: ScorerTable,
     #[serde(rename = "environment")]
     environments: Vec<EnvironmentTable>,
 }
@@ -174,6 +177,7 @@ impl Config {
             scheduling: file.scheduling,
             selection,
             onnxruntime: file.onnxruntime.map(|library| base.join(library)),
+            scorer: file.scorer.checked(base).map_err(wrong)?,
             metrics_listen: file.metrics_listen,
             media: MediaConfig {
                 ffmpeg: file.ffmpeg,

@@ -3,6 +3,7 @@
 
 mod error;
 mod file;
+mod scorer;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -13,6 +14,7 @@ use shared_protocol::WorkerId;
 use url::Url;
 
 pub use error::ConfigError;
+pub use scorer::ScorerConfig;
 
 use crate::inference::{Scheduling, Selection};
 use crate::job::upload::UploadSizes;
@@ -50,6 +52,8 @@ pub struct Config {
     pub selection: Selection,
     /// Another library of ONNX Runtime than the bundle's.
     pub onnxruntime: Option<PathBuf>,
+    /// Who scores completed jobs.
+    pub scorer: ScorerConfig,
     /// Where metrics for Prometheus are served; nowhere when not set.
     pub metrics_listen: Option<SocketAddr>,
     /// What media are handled with, and how much of them.

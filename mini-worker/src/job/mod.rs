@@ -11,6 +11,7 @@ mod download;
 pub mod edge;
 mod encoder;
 pub mod error;
+mod excerpts;
 mod final_files;
 mod fmp4;
 mod hls;
@@ -26,14 +27,18 @@ mod timing;
 pub mod upload;
 pub mod workspace;
 
+use std::sync::Arc;
+
 use futures_util::try_join;
 use shared_protocol::{HlsSegment, JobOutcome, OutputKind};
 use tokio::sync::mpsc;
 
 pub use download::JobSource;
+pub use excerpts::PendingScore;
 pub use progress::{Fact, ProgressModel, Reporter, reporter};
 
 use crate::inference::{Inference, RestoreSpec, SAMPLE_RATE};
+use crate::scorer::Desk;
 use error::{FileError, JobError, RestoreError};
 use program::MediaPrograms;
 use publish::Destination;
@@ -57,6 +62,8 @@ pub struct Tools {
     pub uploader: Uploader,
     /// Completed jobs whose stems are made or wait with their folders.
     pub waiting_stems: WaitingStems,
+    /// Who scores completed jobs, if anybody does.
+    pub desk: Option<Desk>,
     /// Longer recordings are refused.
     pub max_audio_minutes: u32,
 }
@@ -85,6 +92,8 @@ pub struct Finished {
     pub outcome: JobOutcome,
     /// What is to be made after that, when it was asked for.
     pub stems: Option<PendingStems>,
+    /// What is to be scored after that, when there is a scorer.
+    pub score: Option<PendingScore>,
 }
 
 /// Runs a job from its upload to its last stored file.
@@ -156,14 +165,22 @@ pub async fn run(
         real_time_factor: model.computed_seconds / audio_seconds,
         timings,
     };
+    let frames = decoded.samples;
+    let folder = Arc::new(job_folder);
+    let score = tools.desk.is_some().then(|| PendingScore {
+        folder: Arc::clone(&folder),
+        original: decoded_timeline.clone(),
+        restored: restored_timeline.clone(),
+        frames,
+    });
     let stems = job.outputs.contains(&OutputKind::Stems).then(|| PendingStems {
-        folder: job_folder,
+        folder,
         programs: programs.clone(),
         track,
         original: decoded_timeline,
         restored: restored_timeline,
-        frames: decoded.samples,
+        frames,
         destination: job.destination.clone(),
     });
-    Ok(Finished { segments: hls.segments, outcome, stems })
+    Ok(Finished { segments: hls.segments, outcome, stems, score })
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use tokio::fs::File;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use tokio::sync::watch;
 
 use crate::inference::Planar;
@@ -91,6 +91,23 @@ impl Timeline {
     pub async fn read(&self) -> io::Result<TimelineReader> {
         let file = File::open(&self.path).await?;
         Ok(TimelineReader { file, channels: self.channels, position: 0, extent: self.extent.clone() })
+    }
+
+    /// A reader at a frame that is there already.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or has no such place.
+    pub async fn read_from(&self, frame: u64) -> io::Result<TimelineReader> {
+        let mut reader = self.read().await?;
+        let bytes = frame * (self.channels * SAMPLE_BYTES) as u64;
+        reader.file.seek(io::SeekFrom::Start(bytes)).await?;
+        reader.position = frame;
+        Ok(reader)
+    }
+
+    /// Channels of each frame.
+    pub fn channels(&self) -> usize {
+        self.channels
     }
 }
 

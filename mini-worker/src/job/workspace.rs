@@ -100,6 +100,18 @@ impl JobFolder {
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
+
+    /// Removes everything but the timelines: what is stored already needs no disk while something else still waits.
+    pub async fn keep_audio_only(&self) {
+        let Ok(mut entries) = tokio::fs::read_dir(&self.path).await else { return };
+        while let Ok(Some(entry)) = entries.next_entry().await {
+            let path = entry.path();
+            if path.extension().is_none_or(|ending| ending != "f32") {
+                // What stays goes with the folder.
+                tokio::fs::remove_file(path).await.unwrap_or_default();
+            }
+        }
+    }
 }
 
 impl Drop for JobFolder {

@@ -4,10 +4,10 @@ use super::excerpt::Resampler;
 use super::{ScoreError, Scorer};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 
-/// Recordings that may wait; each holds two excerpts in memory, up to 12 MB a channel.
-const MOST_WAITING: usize = 8;
+/// Recordings in memory: one is being scored, the next one read. Each is two excerpts of 6 MB at most.
+const IN_MEMORY: usize = 2;
 
 /// Seconds from one scored stretch to the next: about DNSMOS's own length, so that each moment is heard once.
 const HOP_SECONDS: usize = 9;
@@ -16,6 +16,7 @@ const HOP_SECONDS: usize = 9;
 #[derive(Debug, Clone)]
 pub struct Desk {
     orders: mpsc::Sender<Order>,
+    turns: Arc<Semaphore>,
     name: Arc<str>,
 }
 
@@ -30,15 +31,13 @@ pub struct DeskReadiness {
     pub warm_up: Duration,
 }
 
-/// Excerpts of a recording: interleaved little-endian 32-bit floats at 48 kHz, both of the same stretch of time.
+/// Excerpts of a recording, mixed to one channel, at 48 kHz, both of the same stretch of time.
 #[derive(Debug)]
 pub struct Pair {
     /// As it came.
-    pub original: Vec<u8>,
+    pub original: Vec<f32>,
     /// As it was restored.
-    pub restored: Vec<u8>,
-    /// Channels of both.
-    pub channels: usize,
+    pub restored: Vec<f32>,
 }
 
 /// What the model thinks of a pair, 1 (bad) to 5 (excellent).
@@ -64,12 +63,13 @@ impl Desk {
     pub async fn start(
         load: impl FnOnce() -> Result<Scorer, ScoreError> + Send + 'static,
     ) -> Result<(Self, DeskReadiness), ScoreError> {
-        let (orders, inbox) = mpsc::channel(MOST_WAITING);
+        let (orders, inbox) = mpsc::channel(IN_MEMORY);
         let (ready, readiness) = oneshot::channel();
         let run = move || {
-            lower_priority();
             match prepare(load) {
                 Ok((scorer, resampler, found)) => {
+                    // Not before: the worker waits for this thread to be ready.
+                    lower_priority();
                     // Whoever asked may be gone; then so are the orders.
                     ready.send(Ok(found)).unwrap_or_default();
                     serve(scorer, resampler, inbox);
@@ -82,7 +82,8 @@ impl Desk {
             .spawn(run)
             .map_err(|error| ScoreError::Run(format!("no thread could be started: {error}")))?;
         let readiness = readiness.await.map_err(|_| ScoreError::Stopped)??;
-        Ok((Self { orders, name: readiness.name.as_str().into() }, readiness))
+        let turns = Arc::new(Semaphore::new(IN_MEMORY));
+        Ok((Self { orders, turns, name: readiness.name.as_str().into() }, readiness))
     }
 
     /// The model's name.
@@ -90,16 +91,19 @@ impl Desk {
         &self.name
     }
 
-    /// Scores a pair when its turn comes. Dropping the call takes it out of the line.
+    /// Waits for the turn to read a recording and have it scored; it ends with the value.
+    pub async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        // Nobody closes it.
+        self.turns.acquire().await.ok()
+    }
+
+    /// Scores a pair, best after [`Self::turn`]. Dropping the call takes it out of the line.
     ///
     /// # Errors
-    /// When too many wait, or the model fails.
+    /// When the model fails.
     pub async fn score(&self, pair: Pair) -> Result<Opinion, ScoreError> {
         let (reply, answer) = oneshot::channel();
-        self.orders.try_send(Order { pair, reply }).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => ScoreError::Busy(MOST_WAITING),
-            mpsc::error::TrySendError::Closed(_) => ScoreError::Stopped,
-        })?;
+        self.orders.send(Order { pair, reply }).await.map_err(|_| ScoreError::Stopped)?;
         answer.await.map_err(|_| ScoreError::Stopped)?
     }
 }
@@ -122,12 +126,9 @@ fn serve(mut scorer: Scorer, mut resampler: Resampler, mut inbox: mpsc::Receiver
         if reply.is_closed() {
             continue;
         }
-        let mut one = |bytes: &[u8]| {
-            let samples = resampler.run(bytes, pair.channels)?;
-            scorer.overall(&samples, HOP_SECONDS)
-        };
+        let mut one = |excerpt| scorer.overall(&resampler.run(excerpt)?, HOP_SECONDS);
         let opinion =
-            one(&pair.original).and_then(|original| Ok(Opinion { original, restored: one(&pair.restored)? }));
+            one(pair.original).and_then(|original| Ok(Opinion { original, restored: one(pair.restored)? }));
         // Nobody may be waiting any more.
         reply.send(opinion).unwrap_or_default();
     }

@@ -19,6 +19,17 @@ pub fn middle(frames: u64) -> Range<u64> {
     start..start + length
 }
 
+/// Mixes interleaved little-endian 32-bit floats to one channel. What is no number is silence.
+pub fn mix(interleaved: &[u8], channels: usize) -> impl Iterator<Item = f32> {
+    let channels = channels.max(1);
+    let sample = |bytes: &[u8; 4]| {
+        let sample = f32::from_le_bytes(*bytes);
+        if sample.is_finite() { sample } else { 0.0 }
+    };
+    let frames = interleaved.as_chunks::<4>().0.chunks_exact(channels);
+    frames.map(move |frame| frame.iter().map(sample).sum::<f32>() / channels as f32)
+}
+
 /// Brings excerpts to a model's rate.
 pub struct Resampler {
     fft: Option<Fft<f32>>,
@@ -38,24 +49,15 @@ impl Resampler {
         Ok(Self { fft: Some(fft.map_err(|_| ScoreError::Rate(rate))?), rate })
     }
 
-    /// Mixes interleaved little-endian 32-bit floats to one channel and resamples them. What is no number is silence.
+    /// Resamples a whole excerpt; the result starts with it and is as long in time.
     ///
     /// # Errors
     /// When the resampler fails.
-    pub fn run(&mut self, interleaved: &[u8], channels: usize) -> Result<Vec<f32>, ScoreError> {
-        let sample = |bytes: &[u8; 4]| {
-            let sample = f32::from_le_bytes(*bytes);
-            if sample.is_finite() { sample } else { 0.0 }
-        };
-        let samples: Vec<f32> = interleaved.as_chunks::<4>().0.iter().map(sample).collect();
-        let mono: Vec<f32> = samples
-            .chunks_exact(channels.max(1))
-            .map(|frame| frame.iter().sum::<f32>() / channels.max(1) as f32)
-            .collect();
+    pub fn run(&mut self, samples: Vec<f32>) -> Result<Vec<f32>, ScoreError> {
         let rate = self.rate;
-        let Some(fft) = &mut self.fft else { return Ok(mono) };
-        let input = InterleavedSlice::new(&mono, 1, mono.len()).map_err(|_| ScoreError::Rate(rate))?;
-        let output = fft.process_all(&input, mono.len(), None).map_err(|_| ScoreError::Rate(rate))?;
+        let Some(fft) = &mut self.fft else { return Ok(samples) };
+        let input = InterleavedSlice::new(&samples, 1, samples.len()).map_err(|_| ScoreError::Rate(rate))?;
+        let output = fft.process_all(&input, samples.len(), None).map_err(|_| ScoreError::Rate(rate))?;
         Ok(output.take_data())
     }
 }
@@ -88,13 +90,12 @@ mod tests {
         // Two channels, the second of another sign but for a tenth: the mix is a twentieth of it.
         let interleaved: Vec<u8> =
             kept.iter().flat_map(|s| [s.to_le_bytes(), (-0.9 * s).to_le_bytes()]).flatten().collect();
-        let mixed = resampler.run(&interleaved, 2).unwrap();
+        let mixed = resampler.run(mix(&interleaved, 2).collect()).unwrap();
         assert_eq!(mixed.len(), 16_000);
         for (place, expected) in [(4_000_usize, 12_000_usize), (9_001, 27_003)] {
             assert!((mixed[place] - 0.05 * kept[expected]).abs() < 1e-3, "no delay at {place}");
         }
-        let mono = |samples: Vec<f32>| samples.iter().flat_map(|s| s.to_le_bytes()).collect::<Vec<u8>>();
-        let too_high = resampler.run(&mono(tone(11_000.0, 48_000)), 1).unwrap();
+        let too_high = resampler.run(tone(11_000.0, 48_000)).unwrap();
         assert!(rms(&too_high[500..15_500]) < 1e-3, "what would fold back is gone: {}", rms(&too_high));
     }
 
@@ -102,6 +103,8 @@ mod tests {
     fn what_is_no_number_is_silence() {
         let bytes: Vec<u8> =
             [1.0, f32::NAN, f32::INFINITY, 0.5].iter().flat_map(|s| s.to_le_bytes()).collect();
-        assert_eq!(Resampler::to(48_000).unwrap().run(&bytes, 1).unwrap(), [1.0, 0.0, 0.0, 0.5]);
+        let mono: Vec<f32> = mix(&bytes, 1).collect();
+        assert_eq!(mono, [1.0, 0.0, 0.0, 0.5]);
+        assert_eq!(Resampler::to(48_000).unwrap().run(mono).unwrap(), [1.0, 0.0, 0.0, 0.5]);
     }
 }

@@ -10,7 +10,7 @@ mod model;
 mod scales;
 
 pub use desk::{Desk, DeskReadiness, Opinion, Pair};
-pub use excerpt::{EXCERPT_FRAMES, Resampler, middle};
+pub use excerpt::{EXCERPT_FRAMES, Resampler, middle, mix};
 pub use model::{Polynomial, ScorerModel};
 pub use scales::Scores;
 
@@ -52,9 +52,6 @@ pub enum ScoreError {
     /// The samples cannot be brought to the model's rate.
     #[error("cannot resample from 48000 Hz to {0} Hz for the quality model")]
     Rate(u32),
-    /// More recordings wait than may.
-    #[error("{0} recordings wait to be scored already; this one is left out")]
-    Busy(usize),
     /// The thread has ended.
     #[error("the thread that scores has ended")]
     Stopped,

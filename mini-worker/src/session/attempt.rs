@@ -2,15 +2,13 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use shared_protocol::limits::STEMS_WINDOW;
-use shared_protocol::{Assign, FailureCode, JobFailure, StemFile};
+use shared_protocol::{Assign, FailureCode, JobFailure};
 use tokio_util::sync::CancellationToken;
 
-use super::Event;
 use super::state::JobEnd;
+use super::{Event, follow_up};
 use crate::config::{Environment, Secret};
 use crate::job::call::HttpSetupError;
 use crate::job::edge::EdgeAccess;
@@ -18,17 +16,21 @@ use crate::job::error::JobError;
 use crate::job::publish::Destination;
 use crate::job::stems::PendingStems;
 use crate::job::workspace::Workspace;
-use crate::job::{Finished, Job, JobSource, ProgressModel, Reporter, Tools, reporter};
+use crate::job::{Finished, Job, JobSource, PendingScore, ProgressModel, Reporter, Tools, reporter};
 use crate::slots::{AttemptKey, SlotPermit};
-
-/// Stems have to be told of within the scheduler's window; a minute of it is left for telling.
-const STEMS_TIME: Duration = Duration::from_millis(STEMS_WINDOW.0 - 60_000);
 
 /// What attempts share.
 #[derive(Clone)]
 pub(super) struct Shop {
     pub tools: Tools,
     pub workspace: Arc<Workspace>,
+}
+
+/// What is still to be made of a completed attempt.
+#[derive(Debug, Default)]
+struct Left {
+    stems: Option<PendingStems>,
+    score: Option<PendingScore>,
 }
 
 /// Runs an attempt to its end, and then makes what follows on it. The slot is open again before the end is told.
@@ -46,9 +48,9 @@ pub(super) async fn run(
         let end = tokio::select! {
             () = permit.stop.cancelled() => {
                 tracing::info!("the attempt was stopped");
-                (JobEnd::Stopped, None)
+                (JobEnd::Stopped, Left::default())
             }
-            end = work.catch_unwind() => end.unwrap_or_else(|_| (crashed(), None)),
+            end = work.catch_unwind() => end.unwrap_or_else(|_| (crashed(), Left::default())),
         };
         // Progress ends when the last reporter is gone.
         drop(reporter);
@@ -60,66 +62,28 @@ pub(super) async fn run(
             tell(&events, Event::Progressed { key: key.clone(), update: model.take(fact) }).await;
         }
     };
-    let ((end, stems), ()) = tokio::join!(working, telling);
+    let ((end, left), ()) = tokio::join!(working, telling);
     drop(permit);
-    let follow_up = stems.as_ref().map(|_| CancellationToken::new());
-    tell(&events, Event::Ended { key: key.clone(), end, follow_up: follow_up.clone() }).await;
-    if let (Some(stems), Some(stop)) = (stems, follow_up) {
-        let stems = follow(&shop.tools, stems, &stop).await;
-        tell(&events, Event::Followed { key, stems }).await;
-    }
-}
-
-/// Makes the stems of a completed attempt, within their time.
-async fn follow(
-    tools: &Tools,
-    stems: PendingStems,
-    stop: &CancellationToken,
-) -> Result<Vec<StemFile>, JobFailure> {
-    let started = Instant::now();
-    let place = match tools.waiting_stems.enter(stems.bytes()) {
-        Ok(place) => place,
-        Err(refused) => {
-            tracing::warn!(%refused, "the stems are not made; the job itself is complete");
-            return Err(refused.into());
+    let Left { stems, score } = left;
+    let stems_follow = stems.is_some();
+    let follow_up = (stems_follow || score.is_some()).then(CancellationToken::new);
+    tell(&events, Event::Ended { key: key.clone(), end, stems_follow, follow_up: follow_up.clone() }).await;
+    let Some(stop) = follow_up else { return };
+    let stems = async {
+        if let Some(stems) = stems {
+            let stems = follow_up::stems(&shop.tools, stems, &stop).await;
+            tell(&events, Event::Followed { key: key.clone(), stems }).await;
         }
     };
-    let making = async {
-        stems.make_room().await;
-        let _turn = place.turn().await;
-        stems.publish().await
+    let scores = async {
+        if let Some(score) = score
+            && let Some(scores) = follow_up::score(&shop.tools, score, key.2, &stop).await
+        {
+            tell(&events, Event::Scored { key: key.clone(), scores }).await;
+        }
     };
-    let making = AssertUnwindSafe(tokio::time::timeout(STEMS_TIME, Box::pin(making))).catch_unwind();
-    let result = tokio::select! {
-        () = stop.cancelled() => {
-            let text = "The worker was stopped before the stems were stored.";
-            return Err(JobFailure::new(FailureCode::WorkerStopping, text));
-        }
-        result = making => result,
-    };
-    match result {
-        Ok(Ok(Ok(files))) => {
-            tracing::info!(
-                files = files.len(),
-                seconds = started.elapsed().as_secs_f64(),
-                "the stems are stored"
-            );
-            Ok(files)
-        }
-        Ok(Ok(Err(error))) => {
-            tracing::warn!(%error, "the stems could not be made; the job itself is complete");
-            Err(error.to_failure())
-        }
-        Ok(Err(_)) => {
-            tracing::warn!("the stems were not stored within their time; the job itself is complete");
-            let text = format!("The stems were not stored within {} minutes.", STEMS_TIME.as_secs() / 60);
-            Err(JobFailure::new(FailureCode::UploadFailed, text))
-        }
-        Err(_) => {
-            tracing::error!("making the stems crashed; the job itself is complete");
-            Err(JobFailure::new(FailureCode::Internal, "The worker crashed on the stems."))
-        }
-    }
+    tokio::join!(Box::pin(stems), Box::pin(scores));
+    tell(&events, Event::Done { key }).await;
 }
 
 /// The loop that reads these is gone only when the process ends.
@@ -133,23 +97,23 @@ async fn work(
     rank: usize,
     assign: Assign,
     reporter: &Reporter,
-) -> (JobEnd, Option<PendingStems>) {
+) -> (JobEnd, Left) {
     tracing::info!(name = ?assign.source.name, size = assign.source.size, "the attempt starts");
     let job = match job_of(&shop.tools, environment, rank, assign) {
         Ok(job) => job,
         Err(error) => {
             let failure = JobFailure::new(FailureCode::Internal, error.to_string());
-            return (JobEnd::Failed(failure), None);
+            return (JobEnd::Failed(failure), Left::default());
         }
     };
     match crate::job::run(&job, &shop.tools, &shop.workspace, reporter).await {
-        Ok(Finished { segments, outcome, stems }) => {
+        Ok(Finished { segments, outcome, stems, score }) => {
             tracing::info!(seconds = outcome.audio_seconds, "the attempt is complete");
-            (JobEnd::Completed { segments, outcome }, stems)
+            (JobEnd::Completed { segments, outcome }, Left { stems, score })
         }
         Err(error) => {
             tell_log(&error);
-            (JobEnd::Failed(error.to_failure()), None)
+            (JobEnd::Failed(error.to_failure()), Left::default())
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod attempt;
 mod backoff;
+mod follow_up;
 mod hold_back;
 mod journal;
 mod link;
@@ -17,8 +18,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shared_protocol::{
-    BootId, DurationMs, FailureCode, Hello, JobFailure, PROTOCOL_VERSION, Sampler, SamplerSpeed, StemFile,
-    TimestampMs, WorkerMessage, encode_batch,
+    BootId, DurationMs, FailureCode, Hello, JobFailure, PROTOCOL_VERSION, QualityScores, Sampler,
+    SamplerSpeed, StemFile, TimestampMs, WorkerMessage, encode_batch,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -67,11 +68,20 @@ enum Event {
     Ended {
         key: AttemptKey,
         end: JobEnd,
+        stems_follow: bool,
         follow_up: Option<CancellationToken>,
     },
     Followed {
         key: AttemptKey,
         stems: Result<Vec<StemFile>, JobFailure>,
+    },
+    Scored {
+        key: AttemptKey,
+        scores: QualityScores,
+    },
+    /// Nothing more is made of it.
+    Done {
+        key: AttemptKey,
     },
 }
 
@@ -204,9 +214,8 @@ impl Worker {
                 let Some(member) = self.members.get_mut(environment) else { return };
                 member.session.handle(now, Input::Progressed { job_id, attempt, update });
             }
-            Event::Ended { key, end, follow_up } => {
+            Event::Ended { key, end, stems_follow, follow_up } => {
                 self.slots.ended(&key);
-                let stems_follow = follow_up.is_some();
                 self.following.extend(follow_up.map(|stop| (key.clone(), stop)));
                 let (environment, job_id, attempt) = key;
                 let Some(member) = self.members.get_mut(environment) else { return };
@@ -222,12 +231,15 @@ impl Worker {
                 }
                 member.session.handle(now, Input::Ended { job_id, attempt, end });
             }
-            Event::Followed { key, stems } => {
-                self.following.remove(&key);
-                let (environment, job_id, attempt) = key;
+            Event::Followed { key: (environment, job_id, attempt), stems } => {
                 let Some(member) = self.members.get_mut(environment) else { return };
                 member.session.handle(now, Input::Followed { job_id, attempt, stems });
             }
+            Event::Scored { key: (environment, job_id, _), scores } => {
+                let Some(member) = self.members.get_mut(environment) else { return };
+                member.session.handle(now, Input::Scored { job_id, scores });
+            }
+            Event::Done { key } => _ = self.following.remove(&key),
         }
     }
 

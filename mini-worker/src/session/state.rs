@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use shared_protocol::{
     Accept, Assign, Attempt, Cancel, Cancelled, Complete, DurationMs, Failed, FailureCode, Hello, Item,
-    JobFailure, JobId, LinkReport, MessageId, Phase, Reject, RejectReason, RunningAttempt, SamplerSpeed,
-    SchedulerMessage, StemFile, Stems, TimestampMs, WorkerMessage,
+    JobFailure, JobId, LinkReport, MessageId, Phase, Quality, Reject, RejectReason, RunningAttempt,
+    SamplerSpeed, SchedulerMessage, StemFile, Stems, TimestampMs, WorkerMessage,
 };
 
 use super::backoff::Backoff;
@@ -141,6 +141,10 @@ impl Session {
             Input::Ended { job_id, attempt, end } => self.handle_ended(now, job_id, attempt, end),
             Input::StemsFollow { job_id, attempt } => self.handle_stems_follow(job_id, attempt),
             Input::Followed { job_id, attempt, stems } => self.handle_followed(now, job_id, attempt, stems),
+            Input::Scored { job_id, scores } => {
+                let message_id = self.next_message_id();
+                self.end_attempt(now, WorkerMessage::Quality(Quality { message_id, job_id, scores }));
+            }
             // Estimates that are subtracted from each other may end up below nothing.
             Input::Backlog(seconds) => self.backlog_seconds = if seconds > 0.0 { seconds } else { 0.0 },
             Input::Measured { speeds, link } => {

@@ -15,6 +15,7 @@ pub struct WorkerSetup {
     slots: u32,
     environments: Vec<(String, String)>,
     settings: String,
+    scores: bool,
     level: String,
 }
 
@@ -26,6 +27,7 @@ impl WorkerSetup {
             slots: 1,
             environments: vec![],
             settings: String::new(),
+            scores: false,
             level: "info".to_owned(),
         }
     }
@@ -49,6 +51,12 @@ impl WorkerSetup {
         self.settings.push_str(line);
         self.settings.push('\n');
         self
+    }
+
+    /// Scores completed jobs, which costs every start and every job a second of processor time.
+    #[must_use]
+    pub fn scores(self) -> Self {
+        Self { scores: true, ..self }
     }
 
     /// What is logged, as in `MINIFLEET_LOG`.
@@ -87,6 +95,7 @@ impl WorkerSetup {
             folder.join("state"),
             self.settings,
         );
+        config.push_str(&format!("\n[scorer]\nenabled = {}\n", self.scores));
         for (name, origin) in &self.environments {
             config.push_str(&format!(
                 "\n[[environment]]\nname = {name:?}\nurl = {origin:?}\nkey_env = \"MINIFLEET_WORKER_KEY\"\n"

@@ -8,6 +8,7 @@ mod crashes;
 mod environments;
 mod large_files;
 mod listening;
+mod quality;
 mod restoring;
 mod stems;
 mod streaming;

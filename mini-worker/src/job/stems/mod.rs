@@ -7,6 +7,7 @@ mod split;
 mod waiting;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use futures_util::{StreamExt, stream, try_join};
 use shared_protocol::StemFile;
@@ -27,10 +28,10 @@ pub use waiting::{StemsPlace, StemsRefused, WaitingStems};
 /// Files of stems that may wait for the line of uploads; then rendering waits too, and the disk does not fill.
 const MAX_WAITING_FILES: usize = 8;
 
-/// The stems of a completed job, to be made. Dropping it removes the job's folder.
+/// The stems of a completed job, to be made. The job's folder stays until this is dropped.
 #[derive(Debug)]
 pub struct PendingStems {
-    pub(super) folder: JobFolder,
+    pub(super) folder: Arc<JobFolder>,
     pub(super) programs: MediaPrograms,
     pub(super) track: AudioTrack,
     pub(super) original: Timeline,
@@ -46,16 +47,9 @@ impl PendingStems {
         2 * self.frames * (self.track.channels * SAMPLE_BYTES) as u64
     }
 
-    /// Takes everything but the audio out of the job's folder: what is stored already needs no disk while stems wait.
+    /// Takes everything but the audio out of the job's folder.
     pub async fn make_room(&self) {
-        let Ok(mut entries) = tokio::fs::read_dir(self.folder.path()).await else { return };
-        while let Ok(Some(entry)) = entries.next_entry().await {
-            let path = entry.path();
-            if path.extension().is_none_or(|ending| ending != "f32") {
-                // What stays goes with the folder.
-                tokio::fs::remove_file(path).await.unwrap_or_default();
-            }
-        }
+        self.folder.keep_audio_only().await;
     }
 
     /// Renders and stores all of it; the manifest is last.

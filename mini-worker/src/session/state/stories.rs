@@ -2,7 +2,7 @@
 
 use shared_protocol::{
     Ack, BootId, CancelReason, DecodeError, HlsSegment, JobOutcome, OutputKind, PROTOCOL_VERSION, Phase,
-    Pong, ProtocolError, Sampler, Source, UploadId, Welcome, WorkerId,
+    Pong, ProtocolError, QualityScores, Sampler, Source, UploadId, Welcome, WorkerId,
 };
 
 use super::*;
@@ -194,6 +194,21 @@ fn stems_that_a_worker_does_not_live_to_make_are_told_by_the_next_one_and_made_o
     let Effect::Journal(WorkerMessage::Stems(stems)) = &made[0] else { panic!("{made:?}") };
     assert_eq!((&stems.message_id, &stems.failure), (&promised.message_id, &None), "in its place");
     assert_eq!(next_run.give(Input::Tick).len(), 1, "it connects, to tell");
+}
+
+#[test]
+fn scores_are_a_terminal_message_and_go_only_where_they_are_known() {
+    let mut stage = Stage::connected(1);
+    stage.receive(assign("a", 1));
+    stage.complete("a", 1);
+    let scores =
+        QualityScores { scorer: "mos".to_owned(), original: 2.5, restored: 3.25, attempt: Attempt(1) };
+    let effects = stage.give(Input::Scored { job_id: job_id("a"), scores: scores.clone() });
+    let [Effect::Journal(WorkerMessage::Quality(kept))] = &effects[..] else {
+        panic!("journaled, and not sent to a scheduler that does not list it: {effects:?}")
+    };
+    assert_eq!((&kept.job_id, &kept.scores), (&job_id("a"), &scores));
+    assert!(!stage.session.is_settled());
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use shared_protocol::{
     Assign, Attempt, DecodeError, DurationMs, HlsSegment, Item, JobFailure, JobId, JobOutcome, LinkReport,
-    MessageId, ProtocolError, SamplerSpeed, SchedulerMessage, StemFile, Welcome, WorkerMessage,
+    MessageId, ProtocolError, QualityScores, SamplerSpeed, SchedulerMessage, StemFile, Welcome,
+    WorkerMessage,
 };
 
 use super::ProgressUpdate;
@@ -68,6 +69,13 @@ pub enum Input {
         attempt: Attempt,
         /// What is stored, or why it is not.
         stems: Result<Vec<StemFile>, JobFailure>,
+    },
+    /// An attempt that completed here was scored.
+    Scored {
+        /// The job.
+        job_id: JobId,
+        /// The scores, with the attempt.
+        scores: QualityScores,
     },
     /// Seconds of inference left on this worker. Reported in `ready` and in every ping.
     Backlog(f64),
