@@ -19,6 +19,7 @@ mod put;
 mod quality;
 mod recovery;
 mod report;
+mod scorer;
 mod soak;
 mod speed;
 mod stall;
@@ -100,6 +101,11 @@ const BENCHES: &[Bench] = &[
         name: "memory",
         about: "an hour against a minute: the worker's memory, and the bytes against a restore without streaming",
         run: memory::run,
+    },
+    Bench {
+        name: "scorer",
+        about: "the time of a job whose worker scores what it completes, against one whose worker does not",
+        run: scorer::run,
     },
     Bench {
         name: "soak",
