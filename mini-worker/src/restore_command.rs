@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use shared_protocol::{OutputKind, Phase, StemFile};
+use shared_protocol::{OutputKind, Phase, Sampler, StemFile};
 use tokio::sync::mpsc;
 
 use crate::config::MediaConfig;
@@ -37,6 +37,9 @@ pub struct RestoreArgs {
     /// What to make of each recording.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "wav,flac,mp3,hls")]
     outputs: Vec<Output>,
+    /// How to restore.
+    #[arg(long, value_enum, default_value = "flash")]
+    sampler: SamplerChoice,
     /// Print one JSON object for each recording.
     #[arg(long)]
     json: bool,
@@ -52,6 +55,24 @@ pub struct RestoreArgs {
     /// Threads that compute one window of the model.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     threads: u16,
+}
+
+/// How to restore.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum SamplerChoice {
+    /// The model hears the recording once.
+    Flash,
+    /// It hears it three times at different speeds: nearer to the voice, a third of the speed.
+    Pro,
+}
+
+impl From<SamplerChoice> for Sampler {
+    fn from(choice: SamplerChoice) -> Self {
+        match choice {
+            SamplerChoice::Flash => Self::Flash,
+            SamplerChoice::Pro => Self::Pro,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -142,6 +163,7 @@ async fn restore_one(
     let job = Job {
         folder_name: format!("file-{index}"),
         environment_rank: 0,
+        sampler: arguments.sampler.into(),
         source: JobSource::File(file.to_path_buf()),
         outputs: arguments.outputs.iter().copied().map(OutputKind::from).collect(),
         destination: Destination::Folder(FolderDestination::new(target)),

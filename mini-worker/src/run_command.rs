@@ -122,6 +122,7 @@ async fn make_ready(config: &Config, home: Home) -> Result<(Worker, Inference)> 
         slots = config.slots,
         engine = readiness.engine,
         real_time_factor = readiness.real_time_factor,
+        pro_real_time_factor = readiness.pro_real_time_factor,
         engine_memory_bytes = readiness.memory_bytes,
         load = ?readiness.load,
         warm_up = ?readiness.warm_up,

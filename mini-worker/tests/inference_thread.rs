@@ -6,6 +6,7 @@ use mini_worker::inference::engine::{Engine, EngineError};
 use mini_worker::inference::{
     Inference, InferenceConfig, InferenceError, RestoreSession, RestoreSpec, Scheduling,
 };
+use shared_protocol::Sampler;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
@@ -85,7 +86,12 @@ async fn start_with(scheduling: Scheduling) -> Fixture {
 
 impl Fixture {
     async fn open(&self, environment_rank: u8, expected_samples: u64) -> RestoreSession {
-        let spec = RestoreSpec { environment_rank, channels: 1, expected_samples: Some(expected_samples) };
+        let spec = RestoreSpec {
+            environment_rank,
+            sampler: Sampler::Flash,
+            channels: 1,
+            expected_samples: Some(expected_samples),
+        };
         self.inference.open(spec).await.unwrap()
     }
 
@@ -106,7 +112,8 @@ impl Fixture {
 #[tokio::test]
 async fn channels_are_kept_apart_and_come_back_whole() {
     let Fixture { inference, .. } = start().await;
-    let spec = RestoreSpec { environment_rank: 0, channels: 2, expected_samples: None };
+    let spec =
+        RestoreSpec { environment_rank: 0, sampler: Sampler::Flash, channels: 2, expected_samples: None };
     let mut session = inference.open(spec).await.unwrap();
     let first = session.restore(vec![vec![1.0, 2.0, 3.0], vec![-1.0, -2.0, -3.0]]).await.unwrap();
     assert_eq!(first.audio, [[1.0, 2.0], [-1.0, -2.0]], "the engine is one sample late");
@@ -206,7 +213,7 @@ async fn dropping_a_session_takes_its_window_out_of_the_queue_and_its_work_out_o
     let fixture = start().await;
     assert_eq!(fixture.inference.backlog_seconds(), 0.0);
     let (kept, dropped) = (fixture.open(0, 48_000).await, fixture.open(0, 96_000).await);
-    let factor = fixture.inference.real_time_factor();
+    let factor = fixture.inference.real_time_factor(Sampler::Flash);
     assert!((fixture.inference.backlog_seconds() / factor - 3.0).abs() < 1e-6, "three seconds of audio");
 
     let occupied = fixture.occupy().await;
@@ -230,7 +237,8 @@ async fn dropping_a_session_takes_its_window_out_of_the_queue_and_its_work_out_o
 async fn the_backlog_shrinks_by_what_is_done_and_ends_with_the_recording() {
     let fixture = start().await;
     let mut session = fixture.open(0, 96_000).await;
-    let audio_left = || fixture.inference.backlog_seconds() / fixture.inference.real_time_factor();
+    let audio_left =
+        || fixture.inference.backlog_seconds() / fixture.inference.real_time_factor(Sampler::Flash);
     session.restore(vec![vec![0.5; 24_000]]).await.unwrap();
     moment().await;
     assert!((audio_left() - 1.5).abs() < 1e-6);
@@ -255,9 +263,11 @@ async fn a_call_that_was_dropped_leaves_a_gap_and_the_next_one_says_so() {
 #[tokio::test]
 async fn windows_that_do_not_fit_are_refused_and_do_no_harm() {
     let fixture = start().await;
-    let spec = RestoreSpec { environment_rank: 0, channels: 0, expected_samples: None };
+    let spec =
+        RestoreSpec { environment_rank: 0, sampler: Sampler::Flash, channels: 0, expected_samples: None };
     assert!(matches!(fixture.inference.open(spec).await, Err(InferenceError::NoChannels)));
-    let spec = RestoreSpec { environment_rank: 0, channels: 2, expected_samples: None };
+    let spec =
+        RestoreSpec { environment_rank: 0, sampler: Sampler::Flash, channels: 2, expected_samples: None };
     let mut session = fixture.inference.open(spec).await.unwrap();
     for window in [vec![], vec![vec![1.0]], vec![vec![], vec![]], vec![vec![1.0], vec![1.0, 2.0]]] {
         assert!(matches!(session.restore(window).await, Err(InferenceError::Window { channels: 2, .. })));
@@ -272,7 +282,8 @@ async fn stopping_ends_the_thread_and_open_sessions_learn_of_it() {
     let another = fixture.inference.clone();
     fixture.inference.stop().await;
     assert!(matches!(session.restore(vec![vec![1.0]]).await, Err(InferenceError::Stopped)));
-    let spec = RestoreSpec { environment_rank: 0, channels: 1, expected_samples: None };
+    let spec =
+        RestoreSpec { environment_rank: 0, sampler: Sampler::Flash, channels: 1, expected_samples: None };
     assert!(matches!(another.open(spec).await, Err(InferenceError::Stopped)));
     another.stop().await;
 }

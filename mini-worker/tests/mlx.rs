@@ -17,6 +17,7 @@ use mini_worker::inference::{
 };
 use mini_worker::storage::{Bundle, Home};
 use parity_recordings::{Recording, recordings};
+use shared_protocol::Sampler;
 
 /// What the outputs may differ by in 32 bits: both round, in another order.
 const MIN_SNR_DB: f64 = 60.0;
@@ -37,7 +38,7 @@ fn mlx(precision: Precision) -> MlxEngine {
 
 /// One channel through an engine, front end included, in windows of `window` samples.
 fn restore<E: Engine>(engine: &mut E, signal: &[f32], window: usize) -> Vec<f32> {
-    let mut channel = Channel::open(engine, true);
+    let mut channel = Channel::open(engine, Sampler::Flash, true);
     let mut restored = Vec::new();
     for part in signal.chunks(window) {
         restored.extend(channel.restore(engine, part.to_vec()).unwrap());

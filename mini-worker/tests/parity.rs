@@ -15,6 +15,7 @@ use mini_worker::inference::{Inference, InferenceConfig, Provider, RestoreSpec};
 use mini_worker::storage::{Bundle, Home};
 use parity_recordings::{Recording, recordings};
 use parity_reference::Reference;
+use shared_protocol::Sampler;
 
 /// What the outputs may differ by: both compute in single precision, in another order.
 const MIN_SNR_DB: f64 = 60.0;
@@ -26,7 +27,7 @@ fn bundle() -> Bundle {
 
 /// One channel through the engine in windows of `window` samples.
 fn restore(engine: &mut OnnxEngine, front_end: bool, signal: &[f32], window: usize) -> Vec<f32> {
-    let mut channel: Channel<OnnxStream> = Channel::open(engine, front_end);
+    let mut channel: Channel<OnnxStream> = Channel::open(engine, Sampler::Flash, front_end);
     let mut restored = Vec::new();
     for part in signal.chunks(window) {
         restored.extend(channel.restore(engine, part.to_vec()).unwrap());
@@ -147,7 +148,12 @@ fn two_jobs_in_between_each_other_get_the_bits_that_each_gets_alone() {
             let samples = recording.samples.clone();
             tokio::spawn(async move {
                 let expected_samples = Some(samples.len() as u64);
-                let spec = RestoreSpec { environment_rank: 0, channels: 1, expected_samples };
+                let spec = RestoreSpec {
+                    environment_rank: 0,
+                    sampler: Sampler::Flash,
+                    channels: 1,
+                    expected_samples,
+                };
                 let mut session = inference.open(spec).await.unwrap();
                 let mut output = Vec::new();
                 for part in samples.chunks(window) {

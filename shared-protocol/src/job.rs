@@ -12,7 +12,7 @@ pub enum Sampler {
     /// One pass.
     #[default]
     Flash,
-    /// Best of several candidates.
+    /// Three passes at different speeds, averaged and mixed with the recording.
     Pro,
 }
 

@@ -6,6 +6,7 @@ use mini_worker::{
     inference::{channel::Channel, engine::Engine, onnx::OnnxEngine},
     storage::{Bundle, Home},
 };
+use shared_protocol::Sampler;
 use std::path::Path;
 
 const RATE: &str = "48000";
@@ -88,7 +89,7 @@ fn restore(decoded: &[u8], channels: usize) -> Vec<u8> {
 }
 
 fn restore_channel(engine: &mut impl Engine, samples: Vec<f32>) -> Vec<f32> {
-    let mut channel = Channel::open(engine, true);
+    let mut channel = Channel::open(engine, Sampler::Flash, true);
     let mut restored = channel.restore(engine, samples).unwrap_or_else(|error| panic!("{error}"));
     restored.extend(channel.finish(engine).unwrap_or_else(|error| panic!("{error}")));
     restored

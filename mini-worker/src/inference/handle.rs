@@ -9,6 +9,7 @@ use super::selection::{EngineKind, Provider, Selection};
 use super::thread::{Command, Reply, Shared, Work, run};
 use super::{EngineError, InferenceError, Planar};
 use crate::storage::Bundle;
+use shared_protocol::Sampler;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -57,8 +58,10 @@ pub struct Readiness {
     pub load: Duration,
     /// Time to warm it up.
     pub warm_up: Duration,
-    /// Seconds of work per second of audio of one channel, measured at the warm-up.
+    /// Seconds of work per second of audio of one channel with the sampler `flash`, measured at the warm-up.
     pub real_time_factor: f64,
+    /// The same with the sampler `pro`.
+    pub pro_real_time_factor: f64,
     /// Bytes that the engine's runtime holds after the warm-up, if it keeps count of them.
     pub memory_bytes: Option<u64>,
 }
@@ -68,6 +71,8 @@ pub struct Readiness {
 pub struct RestoreSpec {
     /// 0 is production; larger numbers wait for smaller ones.
     pub environment_rank: u8,
+    /// How to restore.
+    pub sampler: Sampler,
     /// Number of channels; each is restored for itself.
     pub channels: usize,
     /// Length of each channel in samples, when it is known. Decides the order among jobs and the expected backlog.
@@ -171,8 +176,8 @@ impl Inference {
     }
 
     /// Seconds of work per second of audio of one channel, corrected while running.
-    pub fn real_time_factor(&self) -> f64 {
-        self.shared.real_time_factor()
+    pub fn real_time_factor(&self, sampler: Sampler) -> f64 {
+        self.shared.real_time_factor(sampler)
     }
 
     /// Windows that wait for the model.

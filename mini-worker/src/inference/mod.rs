@@ -14,6 +14,7 @@ pub mod handle;
 pub mod mlx;
 pub mod onnx;
 pub mod queue;
+pub mod sampler;
 pub mod selection;
 pub mod speed;
 pub mod thread;

@@ -1,5 +1,6 @@
 //! How long restoring takes on this machine: measured at the warm-up and corrected while running.
 
+use shared_protocol::Sampler;
 use std::time::Duration;
 
 /// Weight of a new measurement. Ten windows make up for a wrong warm-up to two thirds.
@@ -30,6 +31,33 @@ impl Speed {
         if audio_seconds >= MIN_AUDIO_SECONDS {
             let measured = work.as_secs_f64() / audio_seconds;
             self.real_time_factor += WEIGHT * (measured - self.real_time_factor);
+        }
+    }
+}
+
+/// The estimates of both samplers.
+#[derive(Debug, Clone, Copy)]
+pub struct Speeds {
+    /// Of `flash`.
+    pub flash: Speed,
+    /// Of `pro`.
+    pub pro: Speed,
+}
+
+impl Speeds {
+    /// Seconds of work for each second of audio of one channel.
+    pub fn real_time_factor(&self, sampler: Sampler) -> f64 {
+        match sampler {
+            Sampler::Flash => self.flash.real_time_factor(),
+            Sampler::Pro => self.pro.real_time_factor(),
+        }
+    }
+
+    /// Takes a window into account.
+    pub fn observe(&mut self, sampler: Sampler, work: Duration, audio_seconds: f64) {
+        match sampler {
+            Sampler::Flash => self.flash.observe(work, audio_seconds),
+            Sampler::Pro => self.pro.observe(work, audio_seconds),
         }
     }
 }

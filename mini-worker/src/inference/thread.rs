@@ -4,8 +4,10 @@ use super::channel::Channel;
 use super::engine::{Engine, EngineError};
 use super::handle::{Readiness, RestoreSpec, Restored};
 use super::queue::{Claim, Queue, Scheduling};
-use super::speed::Speed;
+use super::sampler::repeated_seconds;
+use super::speed::{Speed, Speeds};
 use super::{InferenceError, Planar, SAMPLE_RATE};
+use shared_protocol::Sampler;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -45,7 +47,8 @@ pub(super) enum Work {
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     backlog: AtomicU64,
-    real_time_factor: AtomicU64,
+    flash_factor: AtomicU64,
+    pro_factor: AtomicU64,
     waiting: AtomicU64,
     windows: AtomicU64,
     busy_microseconds: AtomicU64,
@@ -56,8 +59,15 @@ impl Shared {
         f64::from_bits(self.backlog.load(Ordering::Relaxed))
     }
 
-    pub(super) fn real_time_factor(&self) -> f64 {
-        f64::from_bits(self.real_time_factor.load(Ordering::Relaxed))
+    pub(super) fn real_time_factor(&self, sampler: Sampler) -> f64 {
+        f64::from_bits(self.factor(sampler).load(Ordering::Relaxed))
+    }
+
+    fn factor(&self, sampler: Sampler) -> &AtomicU64 {
+        match sampler {
+            Sampler::Flash => &self.flash_factor,
+            Sampler::Pro => &self.pro_factor,
+        }
     }
 
     pub(super) fn waiting(&self) -> u64 {
@@ -108,7 +118,16 @@ impl<S> Session<S> {
             Some(Waiting { work: Work::Window(window), .. }) => samples(window),
             _ => 0,
         };
-        Some(audio_seconds(expected.saturating_sub(self.taken).max(here), self.spec.channels))
+        let left = audio_seconds(expected.saturating_sub(self.taken).max(here), self.spec.channels);
+        Some(left + self.audio_repeated())
+    }
+
+    /// What is restored twice, as long as that is still to come.
+    fn audio_repeated(&self) -> f64 {
+        if self.heard {
+            return 0.0;
+        }
+        repeated_seconds(self.spec.sampler) * self.spec.channels as f64
     }
 
     /// The part of it that is known for certain: the window that waits.
@@ -159,7 +178,7 @@ struct Worker<'a, E: Engine, L> {
     sessions: BTreeMap<u64, Session<E::Stream>>,
     opened: u64,
     queue: Queue,
-    speed: Speed,
+    speeds: Speeds,
     started: Instant,
     shared: &'a Shared,
 }
@@ -174,12 +193,13 @@ impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
         let begin = Instant::now();
         let mut engine = guarded(&load)??;
         let loaded = begin.elapsed();
-        let speed = guarded(|| warm_up(&mut engine))??;
+        let speeds = guarded(|| warm_up(&mut engine))??;
         let readiness = Readiness {
             engine: engine.name().to_owned(),
             load: loaded,
             warm_up: begin.elapsed() - loaded,
-            real_time_factor: speed.real_time_factor(),
+            real_time_factor: speeds.flash.real_time_factor(),
+            pro_real_time_factor: speeds.pro.real_time_factor(),
             memory_bytes: engine.memory_bytes(),
         };
         let worker = Self {
@@ -189,7 +209,7 @@ impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
             sessions: BTreeMap::new(),
             opened: 0,
             queue: Queue::new(scheduling),
-            speed,
+            speeds,
             started: begin,
             shared,
         };
@@ -233,7 +253,8 @@ impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
         let answer = answer.map(|()| session);
         let front_end = self.front_end;
         if let (Ok(_), Some(engine)) = (&answer, &self.engine) {
-            let channels = (0..spec.channels).map(|_| Channel::open(engine, front_end)).collect();
+            let channels =
+                (0..spec.channels).map(|_| Channel::open(engine, spec.sampler, front_end)).collect();
             let opened = Session {
                 spec,
                 channels: Some(channels),
@@ -258,7 +279,8 @@ impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
             return;
         };
         session.waiting = Some(waiting);
-        let left = session.audio_left().map_or(f64::INFINITY, |audio| audio * self.speed.real_time_factor());
+        let factor = self.speeds.real_time_factor(session.spec.sampler);
+        let left = session.audio_left().map_or(f64::INFINITY, |audio| audio * factor);
         let environment_rank = session.spec.environment_rank;
         let claim = Claim { environment_rank, heard: session.heard, remaining_seconds: left };
         self.queue.push(id, claim, self.started.elapsed());
@@ -317,9 +339,13 @@ impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
         };
         let computed = begin.elapsed();
         session.taken += taken;
+        let heard_before = session.heard;
         session.heard |= audio.iter().any(|channel| !channel.is_empty());
         self.shared.worked(computed);
-        self.speed.observe(computed, audio_seconds(taken, channels.len()));
+        // Until something was heard, windows were only held or held ones were restored along: no measure of speed.
+        if heard_before {
+            self.speeds.observe(session.spec.sampler, computed, audio_seconds(taken, channels.len()));
+        }
         session.channels = Some(channels);
         Ok(Restored { audio, waited: begin.duration_since(asked), computed })
     }
@@ -334,11 +360,16 @@ impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
     }
 
     fn publish(&self) {
-        let audio: f64 =
-            self.sessions.values().map(|s| s.audio_left().unwrap_or_else(|| s.audio_waiting())).sum();
-        let factor = self.speed.real_time_factor();
-        self.shared.backlog.store((audio * factor).to_bits(), Ordering::Relaxed);
-        self.shared.real_time_factor.store(factor.to_bits(), Ordering::Relaxed);
+        let work = |session: &Session<E::Stream>| {
+            let audio = session.audio_left().unwrap_or_else(|| session.audio_waiting());
+            audio * self.speeds.real_time_factor(session.spec.sampler)
+        };
+        let work: f64 = self.sessions.values().map(work).sum();
+        self.shared.backlog.store(work.to_bits(), Ordering::Relaxed);
+        for sampler in [Sampler::Flash, Sampler::Pro] {
+            let factor = self.speeds.real_time_factor(sampler);
+            self.shared.factor(sampler).store(factor.to_bits(), Ordering::Relaxed);
+        }
         self.shared.waiting.store(self.queue.len() as u64, Ordering::Relaxed);
     }
 }
@@ -351,8 +382,12 @@ fn answer(reply: Reply, result: Result<Restored, InferenceError>) {
 
 /// Runs the model on the shapes that jobs have: the first windows make it take its memory (at the very first the front end
 /// holds a second back), the third is measured, and the end of a recording has its own shapes.
-fn warm_up<E: Engine>(engine: &mut E) -> Result<Speed, EngineError> {
-    let mut channel = Channel::open(engine, true);
+fn warm_up<E: Engine>(engine: &mut E) -> Result<Speeds, EngineError> {
+    Ok(Speeds { flash: measure(engine, Sampler::Flash)?, pro: measure(engine, Sampler::Pro)? })
+}
+
+fn measure<E: Engine>(engine: &mut E, sampler: Sampler) -> Result<Speed, EngineError> {
+    let mut channel = Channel::open_under_way(engine, sampler);
     let noise = quiet_noise();
     channel.restore(engine, noise.clone())?;
     channel.restore(engine, noise.clone())?;

@@ -30,7 +30,7 @@ pub mod workspace;
 use std::sync::Arc;
 
 use futures_util::try_join;
-use shared_protocol::{HlsSegment, JobOutcome, OutputKind};
+use shared_protocol::{HlsSegment, JobOutcome, OutputKind, Sampler};
 use tokio::sync::mpsc;
 
 pub use download::JobSource;
@@ -75,6 +75,8 @@ pub struct Job {
     pub folder_name: String,
     /// 0 goes first at the model.
     pub environment_rank: u8,
+    /// How to restore.
+    pub sampler: Sampler,
     /// What to restore.
     pub source: JobSource,
     /// What to leave behind.
@@ -121,6 +123,7 @@ pub async fn run(
 
     let spec = RestoreSpec {
         environment_rank: job.environment_rank,
+        sampler: job.sampler,
         channels,
         expected_samples: track.expected_samples(),
     };

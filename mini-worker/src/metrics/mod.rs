@@ -6,7 +6,7 @@ mod server;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use shared_protocol::{FailureCode, JobOutcome, Phase};
+use shared_protocol::{FailureCode, JobOutcome, Phase, Sampler};
 
 pub use server::serve;
 
@@ -99,8 +99,13 @@ impl Metrics {
         );
         page.gauge(
             "inference_real_time_factor",
-            "Seconds of work per second of audio of one channel.",
-            inference.real_time_factor(),
+            "Seconds of work per second of audio of one channel, with the sampler flash.",
+            inference.real_time_factor(Sampler::Flash),
+        );
+        page.gauge(
+            "inference_pro_real_time_factor",
+            "Seconds of work per second of audio of one channel, with the sampler pro.",
+            inference.real_time_factor(Sampler::Pro),
         );
         page.counter("inference_windows_total", "Windows restored.", windows as f64);
         page.counter("inference_busy_seconds_total", "Time that the model worked.", busy.as_secs_f64());

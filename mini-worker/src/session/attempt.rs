@@ -134,7 +134,7 @@ fn job_of(
     rank: usize,
     assign: Assign,
 ) -> Result<Job, HttpSetupError> {
-    let Assign { job_id, attempt, outputs, source, ticket, .. } = assign;
+    let Assign { job_id, attempt, sampler, outputs, source, ticket, .. } = assign;
     let folder_name = format!("{}-{job_id}-{attempt}", environment.name);
     let environment_rank = u8::try_from(rank).unwrap_or(u8::MAX);
     let uploads = tools.uploader.open_job(environment_rank);
@@ -142,6 +142,7 @@ fn job_of(
     Ok(Job {
         folder_name,
         environment_rank,
+        sampler,
         source: JobSource::Edge { edge: edge.clone(), size: source.size },
         outputs,
         destination: Destination::Edge(edge),

@@ -125,7 +125,7 @@ impl Worker {
             boot_id: BootId::new(format!("boot_{seed:016x}")).expect("a word and 16 hex digits are an id"),
             version: env!("CARGO_PKG_VERSION").into(),
             slots: config.slots,
-            samplers: vec![Sampler::Flash],
+            samplers: vec![Sampler::Flash, Sampler::Pro],
             engine: engine.into(),
             labels: config.labels.clone(),
             priority: config.priority,
@@ -273,16 +273,16 @@ impl Worker {
         let now = self.now();
         let inference = &self.shop.tools.inference;
         let backlog = inference.backlog_seconds();
-        let speed = SamplerSpeed {
-            sampler: Sampler::Flash,
-            audio_seconds_per_second: 1.0 / inference.real_time_factor().max(1e-6),
-        };
+        let speeds = [Sampler::Flash, Sampler::Pro].map(|sampler| SamplerSpeed {
+            sampler,
+            audio_seconds_per_second: 1.0 / inference.real_time_factor(sampler).max(1e-6),
+        });
         let link = self.shop.tools.uploader.link_report();
         let running: Vec<usize> = self.members.iter().map(|member| member.session.running().len()).collect();
         let all: usize = running.iter().sum();
         for (member, own) in self.members.iter_mut().zip(running) {
             let elsewhere = u32::try_from(all - own).unwrap_or(u32::MAX);
-            member.session.handle(now, Input::Measured { speeds: vec![speed], link });
+            member.session.handle(now, Input::Measured { speeds: speeds.to_vec(), link });
             member.session.handle(now, Input::Backlog(backlog));
             member.session.handle(now, Input::SlotsElsewhere(elsewhere));
         }

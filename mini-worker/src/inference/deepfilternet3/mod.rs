@@ -2,9 +2,9 @@
 //! engine, so that engines can differ in the network's arithmetic only.
 
 mod deep_filter;
-mod features;
+pub(super) mod features;
 pub mod parameters;
-mod spectrum;
+pub(super) mod spectrum;
 pub mod weights;
 
 pub use deep_filter::COEFFICIENTS;

@@ -12,6 +12,7 @@ use mini_worker::{
 };
 use parity_reference::Reference;
 use serde_json::{Value, json};
+use shared_protocol::Sampler;
 use std::{
     path::{Path, PathBuf},
     process::{Command, ExitCode},
@@ -147,7 +148,7 @@ fn with_engine<E: Engine>(
     engine.process(&mut warm, &block).unwrap_or_else(|error| panic!("{error}"));
     let loaded = started.elapsed().as_secs_f64();
     let started = Instant::now();
-    let mut channel = Channel::open(&engine, true);
+    let mut channel = Channel::open(&engine, Sampler::Flash, true);
     let mut restored = Vec::new();
     for window in audio.chunks(WINDOW) {
         let part = channel.restore(&mut engine, window.to_vec());
