@@ -18,3 +18,4 @@ pub mod shutdown;
 pub mod slots;
 pub mod storage;
 pub mod telemetry;
+pub mod transcript;

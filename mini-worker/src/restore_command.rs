@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -21,6 +22,7 @@ use crate::job::upload::Uploader;
 use crate::job::workspace::Workspace;
 use crate::job::{Fact, Finished, Job, JobSource, ProgressModel, Tools, reporter};
 use crate::storage::{Bundle, Home};
+use crate::transcript::Transcript;
 
 /// Arguments of `mini-worker restore`.
 #[derive(Debug, Args)]
@@ -40,6 +42,9 @@ pub struct RestoreArgs {
     /// How to restore.
     #[arg(long, value_enum, default_value = "flash")]
     sampler: SamplerChoice,
+    /// When words are spoken: JSON of a recogniser, WebVTT or SRT. For one recording.
+    #[arg(long, value_name = "FILE")]
+    transcript: Option<PathBuf>,
     /// Print one JSON object for each recording.
     #[arg(long)]
     json: bool,
@@ -110,6 +115,9 @@ pub async fn run(arguments: RestoreArgs) -> ExitCode {
 
 /// True when every recording was restored.
 async fn restore_all(arguments: &RestoreArgs) -> Result<bool> {
+    if arguments.transcript.is_some() && arguments.files.len() > 1 {
+        bail!("a transcript belongs to one recording; restore them one by one");
+    }
     let targets = choose_targets(&arguments.files, &arguments.output)?;
     let work = WorkFolder::create(&arguments.output)?;
     let workspace = Workspace::open(&work.0)?;
@@ -160,10 +168,18 @@ async fn restore_one(
     tools: &Tools,
     workspace: &Workspace,
 ) -> Result<Restored, Problem> {
+    let transcript = match arguments.transcript.as_deref() {
+        Some(path) => {
+            let transcript = Transcript::read(path).map_err(|error| Problem::Refused(error.to_string()))?;
+            Some(Arc::new(transcript))
+        }
+        None => None,
+    };
     let job = Job {
         folder_name: format!("file-{index}"),
         environment_rank: 0,
         sampler: arguments.sampler.into(),
+        transcript,
         source: JobSource::File(file.to_path_buf()),
         outputs: arguments.outputs.iter().copied().map(OutputKind::from).collect(),
         destination: Destination::Folder(FolderDestination::new(target)),

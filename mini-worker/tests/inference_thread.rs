@@ -89,6 +89,7 @@ impl Fixture {
         let spec = RestoreSpec {
             environment_rank,
             sampler: Sampler::Flash,
+            transcript: None,
             channels: 1,
             expected_samples: Some(expected_samples),
         };
@@ -112,8 +113,13 @@ impl Fixture {
 #[tokio::test]
 async fn channels_are_kept_apart_and_come_back_whole() {
     let Fixture { inference, .. } = start().await;
-    let spec =
-        RestoreSpec { environment_rank: 0, sampler: Sampler::Flash, channels: 2, expected_samples: None };
+    let spec = RestoreSpec {
+        environment_rank: 0,
+        sampler: Sampler::Flash,
+        transcript: None,
+        channels: 2,
+        expected_samples: None,
+    };
     let mut session = inference.open(spec).await.unwrap();
     let first = session.restore(vec![vec![1.0, 2.0, 3.0], vec![-1.0, -2.0, -3.0]]).await.unwrap();
     assert_eq!(first.audio, [[1.0, 2.0], [-1.0, -2.0]], "the engine is one sample late");
@@ -263,11 +269,21 @@ async fn a_call_that_was_dropped_leaves_a_gap_and_the_next_one_says_so() {
 #[tokio::test]
 async fn windows_that_do_not_fit_are_refused_and_do_no_harm() {
     let fixture = start().await;
-    let spec =
-        RestoreSpec { environment_rank: 0, sampler: Sampler::Flash, channels: 0, expected_samples: None };
+    let spec = RestoreSpec {
+        environment_rank: 0,
+        sampler: Sampler::Flash,
+        transcript: None,
+        channels: 0,
+        expected_samples: None,
+    };
     assert!(matches!(fixture.inference.open(spec).await, Err(InferenceError::NoChannels)));
-    let spec =
-        RestoreSpec { environment_rank: 0, sampler: Sampler::Flash, channels: 2, expected_samples: None };
+    let spec = RestoreSpec {
+        environment_rank: 0,
+        sampler: Sampler::Flash,
+        transcript: None,
+        channels: 2,
+        expected_samples: None,
+    };
     let mut session = fixture.inference.open(spec).await.unwrap();
     for window in [vec![], vec![vec![1.0]], vec![vec![], vec![]], vec![vec![1.0], vec![1.0, 2.0]]] {
         assert!(matches!(session.restore(window).await, Err(InferenceError::Window { channels: 2, .. })));
@@ -282,8 +298,13 @@ async fn stopping_ends_the_thread_and_open_sessions_learn_of_it() {
     let another = fixture.inference.clone();
     fixture.inference.stop().await;
     assert!(matches!(session.restore(vec![vec![1.0]]).await, Err(InferenceError::Stopped)));
-    let spec =
-        RestoreSpec { environment_rank: 0, sampler: Sampler::Flash, channels: 1, expected_samples: None };
+    let spec = RestoreSpec {
+        environment_rank: 0,
+        sampler: Sampler::Flash,
+        transcript: None,
+        channels: 1,
+        expected_samples: None,
+    };
     assert!(matches!(another.open(spec).await, Err(InferenceError::Stopped)));
     another.stop().await;
 }

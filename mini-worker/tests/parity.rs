@@ -151,6 +151,7 @@ fn two_jobs_in_between_each_other_get_the_bits_that_each_gets_alone() {
                 let spec = RestoreSpec {
                     environment_rank: 0,
                     sampler: Sampler::Flash,
+                    transcript: None,
                     channels: 1,
                     expected_samples,
                 };

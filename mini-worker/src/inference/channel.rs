@@ -1,14 +1,18 @@
 //! One channel of one recording on its way through front end and engine.
 
+use super::condition::Conditioner;
 use super::engine::{Engine, EngineError};
 use super::front_end::{FrontEnd, SHORT_SAMPLES, remove_non_finite};
 use super::sampler::Sampling;
+use crate::transcript::Transcript;
 use shared_protocol::Sampler;
+use std::sync::Arc;
 
 /// Takes any number of samples at a time and gives back, in the end, exactly as many.
 pub struct Channel<S> {
     sampling: Sampling<S>,
     front_end: Option<FrontEnd>,
+    conditioner: Option<Conditioner>,
     /// The first samples, kept while the recording may turn out too short for the model.
     head: Vec<f32>,
     taken: u64,
@@ -20,13 +24,26 @@ impl<S> Channel<S> {
         Self::with(Sampling::open(sampler, engine), front_end)
     }
 
+    /// The same with a transcript to go by. Without a front end it has no say: it needs to know the level of speech.
+    #[must_use]
+    pub fn conditioned_by(mut self, transcript: Arc<Transcript>, sampler: Sampler) -> Self {
+        self.conditioner = self.front_end.is_some().then(|| Conditioner::new(transcript, sampler));
+        self
+    }
+
     /// A channel that measures speed: without what a sampler does once at a start.
     pub fn open_under_way<E: Engine<Stream = S>>(engine: &E, sampler: Sampler) -> Self {
         Self::with(Sampling::open_under_way(sampler, engine), true)
     }
 
     fn with(sampling: Sampling<S>, front_end: bool) -> Self {
-        Self { sampling, front_end: front_end.then(FrontEnd::new), head: Vec::new(), taken: 0 }
+        Self {
+            sampling,
+            front_end: front_end.then(FrontEnd::new),
+            conditioner: None,
+            head: Vec::new(),
+            taken: 0,
+        }
     }
 
     /// Restores what can be restored with these samples.
@@ -42,7 +59,7 @@ impl<S> Channel<S> {
             self.head.extend_from_slice(&samples[..room]);
             samples = front_end.prepare(&samples);
         }
-        let output = self.sampling.feed(engine, samples)?;
+        let output = self.sample(engine, samples)?;
         Ok(self.undo(output))
     }
 
@@ -54,10 +71,27 @@ impl<S> Channel<S> {
                 return Ok(std::mem::take(&mut self.head));
             }
             let rest = front_end.prepare_rest();
-            output = self.sampling.feed(engine, rest)?;
+            output = self.sample(engine, rest)?;
         }
-        output.extend(self.sampling.finish(engine)?);
+        let rest = self.sampling.finish(engine)?;
+        match &mut self.conditioner {
+            Some(conditioner) => {
+                output.extend(conditioner.feed(&rest));
+                output.extend(conditioner.finish());
+            }
+            None => output.extend(rest),
+        }
         Ok(self.undo(output))
+    }
+
+    fn sample<E: Engine<Stream = S>>(
+        &mut self,
+        engine: &mut E,
+        samples: Vec<f32>,
+    ) -> Result<Vec<f32>, EngineError> {
+        let Some(conditioner) = &mut self.conditioner else { return self.sampling.feed(engine, samples) };
+        conditioner.hear(&samples);
+        Ok(conditioner.feed(&self.sampling.feed(engine, samples)?))
     }
 
     fn undo(&mut self, mut restored: Vec<f32>) -> Vec<f32> {

@@ -9,6 +9,7 @@ use super::selection::{EngineKind, Provider, Selection};
 use super::thread::{Command, Reply, Shared, Work, run};
 use super::{EngineError, InferenceError, Planar};
 use crate::storage::Bundle;
+use crate::transcript::Transcript;
 use shared_protocol::Sampler;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -73,6 +74,8 @@ pub struct RestoreSpec {
     pub environment_rank: u8,
     /// How to restore.
     pub sampler: Sampler,
+    /// When words are spoken, if that is known.
+    pub transcript: Option<Arc<Transcript>>,
     /// Number of channels; each is restored for itself.
     pub channels: usize,
     /// Length of each channel in samples, when it is known. Decides the order among jobs and the expected backlog.

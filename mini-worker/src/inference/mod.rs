@@ -5,6 +5,7 @@
 //! ```
 
 pub mod channel;
+pub mod condition;
 pub mod deepfilternet3;
 pub mod engine;
 pub mod error;

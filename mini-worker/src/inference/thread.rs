@@ -11,6 +11,7 @@ use shared_protocol::Sampler;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -253,8 +254,14 @@ impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
         let answer = answer.map(|()| session);
         let front_end = self.front_end;
         if let (Ok(_), Some(engine)) = (&answer, &self.engine) {
-            let channels =
-                (0..spec.channels).map(|_| Channel::open(engine, spec.sampler, front_end)).collect();
+            let open = |_| {
+                let channel = Channel::open(engine, spec.sampler, front_end);
+                match &spec.transcript {
+                    Some(transcript) => channel.conditioned_by(Arc::clone(transcript), spec.sampler),
+                    None => channel,
+                }
+            };
+            let channels = (0..spec.channels).map(open).collect();
             let opened = Session {
                 spec,
                 channels: Some(channels),

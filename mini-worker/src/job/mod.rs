@@ -39,6 +39,7 @@ pub use progress::{Fact, ProgressModel, Reporter, reporter};
 
 use crate::inference::{Inference, RestoreSpec, SAMPLE_RATE};
 use crate::scorer::Desk;
+use crate::transcript::Transcript;
 use error::{FileError, JobError, RestoreError};
 use program::MediaPrograms;
 use publish::Destination;
@@ -77,6 +78,8 @@ pub struct Job {
     pub environment_rank: u8,
     /// How to restore.
     pub sampler: Sampler,
+    /// When words are spoken, if that is known.
+    pub transcript: Option<Arc<Transcript>>,
     /// What to restore.
     pub source: JobSource,
     /// What to leave behind.
@@ -124,6 +127,7 @@ pub async fn run(
     let spec = RestoreSpec {
         environment_rank: job.environment_rank,
         sampler: job.sampler,
+        transcript: job.transcript.clone(),
         channels,
         expected_samples: track.expected_samples(),
     };

@@ -143,6 +143,7 @@ fn job_of(
         folder_name,
         environment_rank,
         sampler,
+        transcript: None,
         source: JobSource::Edge { edge: edge.clone(), size: source.size },
         outputs,
         destination: Destination::Edge(edge),

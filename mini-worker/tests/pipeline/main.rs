@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
 
+mod any_input;
 mod bad_recordings;
 mod fleet;
 #[cfg_attr(
