@@ -1,5 +1,8 @@
 //! `mini-worker restore`: the worker's pipeline without any scheduler.
 
+mod compare;
+mod inputs;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,6 +13,9 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use shared_protocol::{OutputKind, Phase, Sampler, StemFile};
 use tokio::sync::mpsc;
+
+use compare::{Comparer, Comparison};
+use inputs::Input;
 
 use crate::config::MediaConfig;
 use crate::exit;
@@ -28,10 +34,12 @@ use crate::transcript::Transcript;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   mini-worker restore talk.mp3 -o cleaned            cleaned/talk/restored.wav, ... and cleaned/talk/hls/index.m3u8
-  mini-worker restore *.wav -o cleaned --outputs flac --json")]
+  mini-worker restore *.wav -o cleaned --outputs flac --json
+  mini-worker restore interviews -o cleaned --sampler pro --compare
+  mini-worker restore talk.wav -o cleaned --transcript talk.vtt --stems")]
 pub struct RestoreArgs {
-    /// Recordings: anything that ffmpeg reads.
-    #[arg(required = true, value_name = "FILE")]
+    /// Recordings: anything that ffmpeg reads. Of folders, the recordings in them and below.
+    #[arg(required = true, value_name = "FILE_OR_FOLDER")]
     files: Vec<PathBuf>,
     /// Folder for the results: each recording gets a folder of its name in it.
     #[arg(short, long, value_name = "DIR")]
@@ -39,6 +47,12 @@ pub struct RestoreArgs {
     /// What to make of each recording.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "wav,flac,mp3,hls")]
     outputs: Vec<Output>,
+    /// Also make stems: speech, background and original, as one file each and in parts.
+    #[arg(long)]
+    stems: bool,
+    /// Score each recording before and after, and make a page with both and their spectrograms.
+    #[arg(long)]
+    compare: bool,
     /// How to restore.
     #[arg(long, value_enum, default_value = "flash")]
     sampler: SamplerChoice,
@@ -101,6 +115,16 @@ impl From<Output> for OutputKind {
     }
 }
 
+impl RestoreArgs {
+    fn outputs(&self) -> Vec<OutputKind> {
+        let mut outputs: Vec<OutputKind> = self.outputs.iter().copied().map(OutputKind::from).collect();
+        if self.stems && !outputs.contains(&OutputKind::Stems) {
+            outputs.push(OutputKind::Stems);
+        }
+        outputs
+    }
+}
+
 /// Runs the command.
 pub async fn run(arguments: RestoreArgs) -> ExitCode {
     tokio::select! {
@@ -115,19 +139,33 @@ pub async fn run(arguments: RestoreArgs) -> ExitCode {
 
 /// True when every recording was restored.
 async fn restore_all(arguments: &RestoreArgs) -> Result<bool> {
-    if arguments.transcript.is_some() && arguments.files.len() > 1 {
+    let inputs = inputs::collect(&arguments.files, &arguments.output)?;
+    if arguments.transcript.is_some() && inputs.len() > 1 {
         bail!("a transcript belongs to one recording; restore them one by one");
     }
-    let targets = choose_targets(&arguments.files, &arguments.output)?;
     let work = WorkFolder::create(&arguments.output)?;
     let workspace = Workspace::open(&work.0)?;
     let tools = prepare(arguments).await?;
+    let mut comparer = match arguments.compare {
+        true => Some(Comparer::open(&arguments.ffmpeg, &Home::locate()?)?),
+        false => None,
+    };
     let mut all_restored = true;
-    for (index, (file, target)) in arguments.files.iter().zip(&targets).enumerate() {
-        let result = match refuse_to_overwrite(target, arguments.force) {
+    for (index, Input { file, target }) in inputs.iter().enumerate() {
+        let mut result = match refuse_to_overwrite(target, arguments.force) {
             Ok(()) => restore_one(arguments, file, target, index, &tools, &workspace).await,
             Err(refusal) => Err(Problem::Refused(refusal)),
         };
+        if let (Some(comparer), Ok(restored)) = (&mut comparer, &mut result) {
+            let seconds = restored.finished.outcome.audio_seconds;
+            match comparer.compare(file, target, seconds).await {
+                Ok(comparison) => restored.comparison = Some(comparison),
+                Err(error) => {
+                    eprintln!("{}: restored, but not compared: {error:#}", file.display());
+                    all_restored = false;
+                }
+            }
+        }
         all_restored &= result.is_ok();
         print_result(arguments.json, file, target, &result);
     }
@@ -181,7 +219,7 @@ async fn restore_one(
         sampler: arguments.sampler.into(),
         transcript,
         source: JobSource::File(file.to_path_buf()),
-        outputs: arguments.outputs.iter().copied().map(OutputKind::from).collect(),
+        outputs: arguments.outputs(),
         destination: Destination::Folder(FolderDestination::new(target)),
     };
     let (reporter, facts) = reporter();
@@ -200,13 +238,14 @@ async fn restore_one(
         Some(stems) => stems.publish().await.map_err(Problem::Job)?,
         None => Vec::new(),
     };
-    Ok(Restored { finished, stems })
+    Ok(Restored { finished, stems, comparison: None })
 }
 
 /// What was made of a recording.
 struct Restored {
     finished: Finished,
     stems: Vec<StemFile>,
+    comparison: Option<Comparison>,
 }
 
 /// Shows facts until the job has no more.
@@ -240,22 +279,9 @@ fn progress_bar(json: bool, file: &Path) -> ProgressBar {
     ProgressBar::new(1000).with_style(style).with_prefix(name)
 }
 
-/// A folder for each recording, named after it; recordings of one name get numbers.
-fn choose_targets(files: &[PathBuf], output: &Path) -> Result<Vec<PathBuf>> {
-    let mut targets: Vec<PathBuf> = Vec::new();
-    for file in files {
-        let Some(stem) = file.file_stem() else { bail!("{} is not a file", file.display()) };
-        let stem = stem.to_string_lossy();
-        let names = std::iter::once(stem.to_string()).chain((2..).map(|n| format!("{stem}-{n}")));
-        let free = names.map(|name| output.join(name)).find(|target| !targets.contains(target));
-        targets.extend(free);
-    }
-    Ok(targets)
-}
-
 /// Results of an earlier run are replaced only when that was asked for.
 fn refuse_to_overwrite(target: &Path, force: bool) -> Result<(), String> {
-    let there = ["restored.wav", "restored.flac", "restored.mp3", "hls", "stems"]
+    let there = ["restored.wav", "restored.flac", "restored.mp3", "hls", "stems", "compare"]
         .map(|name| target.join(name))
         .into_iter()
         .find(|path| path.exists());
@@ -278,6 +304,12 @@ fn remove_results(target: &Path) -> std::io::Result<()> {
             _ => {}
         }
     }
+    for name in compare::FILES {
+        match std::fs::remove_file(target.join("compare").join(name)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
     let Ok(entries) = std::fs::read_dir(target.join("hls")) else { return Ok(()) };
     for entry in entries {
         let entry = entry?;
@@ -295,7 +327,7 @@ fn print_result(json: bool, file: &Path, target: &Path, result: &Result<Restored
         return;
     }
     match result {
-        Ok(Restored { finished, .. }) => {
+        Ok(Restored { finished, comparison, .. }) => {
             let outcome = &finished.outcome;
             let end = outcome.timings.iter().map(|timing| timing.end_ms.0).max().unwrap_or(0) as f64 / 1000.0;
             println!(
@@ -305,6 +337,18 @@ fn print_result(json: bool, file: &Path, target: &Path, result: &Result<Restored
                 1.0 / outcome.real_time_factor.max(1e-6),
             );
             println!("    {}", target.display());
+            if let Some(Comparison { before, after, page }) = comparison {
+                println!(
+                    "    estimated opinion (1 to 5): whole {:.2} -> {:.2}, speech {:.2} -> {:.2}, background {:.2} -> {:.2}",
+                    before.overall,
+                    after.overall,
+                    before.signal,
+                    after.signal,
+                    before.background,
+                    after.background
+                );
+                println!("    {}", page.display());
+            }
         }
         Err(Problem::Refused(reason)) => eprintln!("{}: {reason}", file.display()),
         Err(Problem::Job(error)) => {
@@ -316,13 +360,14 @@ fn print_result(json: bool, file: &Path, target: &Path, result: &Result<Restored
 fn as_json(file: &Path, target: &Path, result: &Result<Restored, Problem>) -> serde_json::Value {
     let file = file.display().to_string();
     match result {
-        Ok(Restored { finished, stems }) => serde_json::json!({
+        Ok(Restored { finished, stems, comparison }) => serde_json::json!({
             "file": file,
             "ok": true,
             "folder": target.display().to_string(),
             "outcome": finished.outcome,
             "segments": finished.segments,
             "stems": stems,
+            "comparison": comparison,
         }),
         Err(Problem::Refused(reason)) => serde_json::json!({ "file": file, "ok": false, "error": reason }),
         Err(Problem::Job(error)) => serde_json::json!({

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use crate::studio::{Studio, decoded_24};
 
-/// Six seconds of real speech at 48 kHz, from the demonstration.
+/// Four seconds of real speech at 48 kHz, from the demonstration.
 fn speech(studio: &Studio) -> Vec<f32> {
     let demonstration = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/recordings/demo/inaugural.flac");
-    let arguments = format!("-ss 3 -t 6 -i {} -ar 48000 -ac 1 -c:a pcm_s32le", demonstration.display());
+    let arguments = format!("-ss 3 -t 4 -i {} -ar 48000 -ac 1 -c:a pcm_s32le", demonstration.display());
     floats(&studio.make("speech.wav", &arguments))
 }
 
@@ -51,7 +51,7 @@ fn likeness(signal: &[f32], other: &[f32]) -> f64 {
 #[test]
 fn a_recording_of_any_rate_comes_back_with_its_length_and_in_its_place() {
     let studio = Studio::new();
-    let rates = [8_000, 11_025, 16_000, 22_050, 32_000, 44_100, 88_200, 96_000, 192_000];
+    let rates = [8_000, 11_025, 44_100, 96_000, 192_000];
     // Beside a silent channel a short tone, 0.7 s from the start: where its middle comes out is the delay.
     let tone = |rate: u32| -> Vec<f32> {
         let length = rate as usize * 3 / 2 + 7;

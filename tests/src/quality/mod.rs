@@ -3,9 +3,11 @@
 //! The recordings go through the worker's own command, so what is measured is the whole pipeline: decoding, front end,
 //! model, limiter, encoding. `docs/quality.md` tells what the figures say.
 
+mod perceptual;
 mod report;
 mod restore;
 
+pub use perceptual::{Perceptual, perceptual};
 pub use report::{COLUMNS, Report, Row};
 
 use crate::measures::si_sdr;
@@ -134,7 +136,11 @@ fn cases(set: &RecordingSet, quick: bool) -> Result<Vec<Case>, QualityError> {
     Ok(cases)
 }
 
-fn load_scorer() -> Result<Scorer, QualityError> {
+/// The estimator of opinions.
+///
+/// # Errors
+/// When its files are not there.
+pub fn load_scorer() -> Result<Scorer, QualityError> {
     let home = Home::locate().map_err(RecordingsError::Home)?;
     let model = bundle::scorer(&home)?;
     let runtime = Bundle::open(&home)?.runtime().clone();
@@ -142,7 +148,11 @@ fn load_scorer() -> Result<Scorer, QualityError> {
         .map_err(|source| QualityError::Score { path: model, source })
 }
 
-fn score(scorer: &mut Scorer, path: &Path, hop_seconds: usize) -> Result<Scores, QualityError> {
+/// Scores a recording.
+///
+/// # Errors
+/// When it cannot be decoded or scored.
+pub fn score(scorer: &mut Scorer, path: &Path, hop_seconds: usize) -> Result<Scores, QualityError> {
     let samples = decode::decode(path, scorer.model().sample_rate)?;
     scorer
         .score(&samples, hop_seconds)

@@ -19,6 +19,7 @@ mod put;
 mod quality;
 mod recovery;
 mod report;
+mod samplers;
 mod scorer;
 mod soak;
 mod speed;
@@ -66,6 +67,11 @@ const BENCHES: &[Bench] = &[
         name: "quality",
         about: "how recordings of real speech in noise sound before and after restoring",
         run: quality::run,
+    },
+    Bench {
+        name: "samplers",
+        about: "flash and pro against RNNoise and ffmpeg's afftdn: speed, memory and quality on the same recordings",
+        run: samplers::run,
     },
     Bench {
         name: "burst",
@@ -153,6 +159,7 @@ fn main() -> ExitCode {
             // Measured in a process of its own, so that its memory is its own.
             one_engine::CHILD => return one_engine::child(&mut arguments),
             cold_start::CHILD => return cold_start::child(&mut arguments),
+            samplers::CHILD => return samplers::child(&mut arguments),
             other if name.is_none() && !other.starts_with('-') => name = Some(other.to_owned()),
             other => return wrong(&format!("what is {other:?}?")),
         }
