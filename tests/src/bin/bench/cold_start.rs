@@ -8,6 +8,7 @@ use conformance::{harness::media, recordings::RecordingSet};
 use mini_worker::inference::{EngineKind, Inference, InferenceConfig, RestoreSpec, Scheduling, Selection};
 use mini_worker::storage::Bundle;
 use serde_json::{Value, json};
+use shared_protocol::Sampler;
 
 use super::one_engine::{ALL, Restorer, WINDOW, home};
 use super::report::{Options, Report, median};
@@ -99,8 +100,13 @@ async fn start_and_work(engine: EngineKind) -> Value {
     let mut jobs = vec![];
     for _ in 0..JOBS {
         let begin = Instant::now();
-        let spec =
-            RestoreSpec { environment_rank: 0, channels: 1, expected_samples: Some(audio.len() as u64) };
+        let spec = RestoreSpec {
+            environment_rank: 0,
+            sampler: Sampler::Flash,
+            transcript: None,
+            channels: 1,
+            expected_samples: Some(audio.len() as u64),
+        };
         let mut session = inference.open(spec).await.unwrap_or_else(|error| panic!("{error}"));
         for window in audio.chunks(WINDOW) {
             session.restore(vec![window.to_vec()]).await.unwrap_or_else(|error| panic!("{error}"));
