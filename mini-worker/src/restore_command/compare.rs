@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use tokio::process::Command;
 
-use crate::scorer::{ScoreError, Scorer, ScorerModel, Scores};
+use crate::scorer::{Scorer, ScorerModel, Scores};
 use crate::storage::{Bundle, Home, bundle};
 
 /// Seconds from the middle of a recording that are scored.
@@ -87,9 +87,8 @@ impl Comparer {
             .await?;
         let samples: Vec<f32> =
             output.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-        // Seconds of work, which the bar of the next recording may wait for.
-        tokio::task::block_in_place(|| self.scorer.score(&samples, HOP_SECONDS))
-            .map_err(|error: ScoreError| error.into())
+        // Some seconds of work; between two recordings nothing else waits for this thread.
+        Ok(self.scorer.score(&samples, HOP_SECONDS)?)
     }
 
     async fn picture(&self, recording: &Path, picture: &Path) -> Result<()> {
