@@ -58,7 +58,7 @@ impl JobRequest {
     /// Length of the recording as far as anybody knows before it was decoded.
     pub fn expected_audio_seconds(&self) -> f64 {
         self.expected_seconds
-            .map_or_else(|| super::estimate::audio_seconds(self.source.size, &self.source.name), f64::from)
+            .map_or_else(|| self.source.guessed_audio_seconds(), f64::from)
             .clamp(1.0, MAX_EXPECTED_SECONDS)
     }
 }
