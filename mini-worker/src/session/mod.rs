@@ -278,12 +278,14 @@ impl Worker {
             audio_seconds_per_second: 1.0 / inference.real_time_factor(sampler).max(1e-6),
         });
         let link = self.shop.tools.uploader.link_report();
-        let running: Vec<usize> = self.members.iter().map(|member| member.session.running().len()).collect();
-        let all: usize = running.iter().sum();
-        for (member, own) in self.members.iter_mut().zip(running) {
+        let of = |member: &Member| (member.session.running().len(), member.session.inference_ahead());
+        let shares: Vec<(usize, f64)> = self.members.iter().map(of).collect();
+        let all: usize = shares.iter().map(|(running, _)| running).sum();
+        let all_ahead: f64 = shares.iter().map(|(_, ahead)| ahead).sum();
+        for (member, (own, own_ahead)) in self.members.iter_mut().zip(shares) {
             let elsewhere = u32::try_from(all - own).unwrap_or(u32::MAX);
             member.session.handle(now, Input::Measured { speeds: speeds.to_vec(), link });
-            member.session.handle(now, Input::Backlog(backlog));
+            member.session.handle(now, Input::Backlog(backlog + all_ahead - own_ahead));
             member.session.handle(now, Input::SlotsElsewhere(elsewhere));
         }
         let environments = self.members.iter().map(|member| {

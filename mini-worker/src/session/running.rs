@@ -2,7 +2,9 @@
 //! it is being stopped.
 
 use shared_protocol::limits::MAX_SEGMENTS_PER_PROGRESS;
-use shared_protocol::{Attempt, DurationMs, HlsSegment, JobId, Phase, Progress, TimestampMs};
+use shared_protocol::{
+    Assign, Attempt, DurationMs, HlsSegment, JobId, Phase, Progress, Sampler, SamplerSpeed, TimestampMs,
+};
 
 /// Progress within a phase goes out at most this often; phase changes and the first segment go at once.
 const PROGRESS_INTERVAL: DurationMs = DurationMs(250);
@@ -33,8 +35,11 @@ pub enum StopCause {
     HandBack,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Running {
+    sampler: Sampler,
+    /// Until somebody has looked into the upload.
+    guessed_audio_seconds: f64,
     latest: Option<(Phase, f64)>,
     audio_seconds: Option<f64>,
     segments: Vec<HlsSegment>,
@@ -48,6 +53,33 @@ pub(super) struct Running {
 }
 
 impl Running {
+    /// An attempt that was accepted just now.
+    pub fn new(assign: &Assign) -> Self {
+        Self {
+            sampler: assign.sampler,
+            guessed_audio_seconds: assign.source.guessed_audio_seconds(),
+            latest: None,
+            audio_seconds: None,
+            segments: Vec::new(),
+            announced: 0,
+            last_announced: None,
+            unsent: false,
+            urgent: false,
+            last_sent: None,
+            stopping: None,
+        }
+    }
+
+    /// Expected seconds of inference, as long as the model does not know of this attempt: it does when somebody has looked
+    /// into the upload.
+    pub fn inference_ahead(&self, speeds: &[SamplerSpeed]) -> f64 {
+        if self.audio_seconds.is_some() || self.phase() >= Phase::Restoring {
+            return 0.0;
+        }
+        let speed = speeds.iter().find(|speed| speed.sampler == self.sampler);
+        speed.map_or(0.0, |speed| self.guessed_audio_seconds / speed.audio_seconds_per_second.max(0.01))
+    }
+
     pub fn update(&mut self, update: ProgressUpdate) {
         let ProgressUpdate { phase, fraction, audio_seconds, segments } = update;
         let fraction = if fraction.is_finite() { fraction.clamp(0.0, 1.0) } else { 0.0 };

@@ -101,6 +101,12 @@ impl Session {
             .map(|(job_id, attempt)| RunningAttempt { job_id: job_id.clone(), attempt: *attempt })
     }
 
+    /// Expected seconds of inference of attempts that were accepted here and that the model does not know of yet, at the
+    /// speeds that were measured. They count for the backlog that is reported from their acceptance on.
+    pub fn inference_ahead(&self) -> f64 {
+        self.running.values().map(|running| running.inference_ahead(&self.speeds)).sum()
+    }
+
     /// How many attempts are in which phase.
     pub fn phases(&self) -> BTreeMap<Phase, u64> {
         let mut phases = BTreeMap::new();
@@ -219,7 +225,7 @@ impl Session {
         } else if newer_runs || self.open_slots() == 0 {
             self.reject(now, job_id, attempt, RejectReason::NoSlot);
         } else {
-            self.running.insert((job_id, attempt), Running::default());
+            self.running.insert((job_id, attempt), Running::new(&assign));
             self.effects.push_back(Effect::Send(accept));
             self.effects.push_back(Effect::Start(assign));
         }

@@ -141,6 +141,7 @@ impl Session {
     /// Says what a ready link owes: overdue terminal messages, `ready`, progress, a ping.
     fn speak(&mut self, now: TimestampMs) {
         let open_slots = self.open_slots();
+        let backlog_seconds = self.backlog_seconds + self.inference_ahead();
         let job_ids: Vec<RunningAttempt> = self.running().collect();
         let Link::Ready(link) = &self.link else { return };
         let report_due = link.next_ping <= now
@@ -157,7 +158,7 @@ impl Session {
             messages.push(WorkerMessage::Ready(Ready {
                 slots: open_slots,
                 job_ids,
-                backlog_seconds: self.backlog_seconds,
+                backlog_seconds,
                 draining: self.draining,
                 speeds: self.speeds.clone(),
                 link: self.link_report,
@@ -171,10 +172,7 @@ impl Session {
             link.ping_sequence += 1;
             link.pings_since_report += 1;
             link.next_ping = now + link.ping_interval;
-            messages.push(WorkerMessage::Ping(Ping {
-                sequence: link.ping_sequence,
-                backlog_seconds: self.backlog_seconds,
-            }));
+            messages.push(WorkerMessage::Ping(Ping { sequence: link.ping_sequence, backlog_seconds }));
         }
         self.effects.extend(messages.into_iter().map(Effect::Send));
     }

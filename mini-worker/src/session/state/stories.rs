@@ -515,3 +515,42 @@ fn a_connection_that_became_another_one_is_told_with_the_next_ping_and_a_little_
     let told = told(stage.wait(3_000));
     assert_eq!(told[0].map(|link| link.upload_bytes_per_second), Some(2.0e6));
 }
+
+#[test]
+fn an_accepted_job_counts_in_the_backlog_from_its_acceptance_and_by_its_true_length_once_that_is_known() {
+    let mut stage = Stage::connected(2);
+    let speeds = vec![SamplerSpeed { sampler: Sampler::Flash, audio_seconds_per_second: 50.0 }];
+    stage.give(Input::Measured { speeds, link: None });
+    stage.give(Input::Backlog(3.0));
+    let SchedulerMessage::Assign(mut ten_minutes) = assign("a", 1) else { unreachable!() };
+    ten_minutes.source.size = 600 * 16_000;
+    stage.receive(SchedulerMessage::Assign(ten_minutes));
+    let pinged = |stage: &mut Stage| {
+        stage.receive(SchedulerMessage::Pong(Pong { sequence: 0 }));
+        let effects = stage.wait(3_000);
+        effects.iter().find_map(|effect| match effect {
+            Effect::Send(WorkerMessage::Ping(ping)) => Some(ping.backlog_seconds),
+            _ => None,
+        })
+    };
+    assert_eq!(pinged(&mut stage), Some(3.0 + 600.0 / 50.0), "a guess, by its size");
+    assert_eq!(stage.session.inference_ahead(), 12.0, "which other environments are told");
+
+    // Somebody has looked into it: from now on the model counts it.
+    let update = |phase, audio_seconds| Input::Progressed {
+        job_id: job_id("a"),
+        attempt: Attempt(1),
+        update: ProgressUpdate { phase, fraction: 0.05, audio_seconds, segments: vec![] },
+    };
+    stage.give(update(Phase::Downloading, None));
+    assert_eq!(stage.session.inference_ahead(), 12.0);
+    stage.give(update(Phase::PreparingAudio, Some(1_200.0)));
+    stage.give(Input::Backlog(3.0 + 24.0));
+    assert_eq!(pinged(&mut stage), Some(27.0), "and not twice");
+
+    // One whose length nobody knows is counted by the model, window by window.
+    stage.receive(assign("b", 1));
+    assert!(stage.session.inference_ahead() > 0.0);
+    stage.end("b", 1, JobEnd::Stopped);
+    assert_eq!(stage.session.inference_ahead(), 0.0);
+}

@@ -77,7 +77,8 @@ pub enum Input {
         /// The scores, with the attempt.
         scores: QualityScores,
     },
-    /// Seconds of inference left on this worker. Reported in `ready` and in every ping.
+    /// Seconds of inference left on this worker, but for what this session itself has accepted and the model does not know of
+    /// yet ([`Session::inference_ahead`](super::Session::inference_ahead)). Both are reported, in `ready` and in every ping.
     Backlog(f64),
     /// How fast the worker is, as it measured it. Reported in `ready`.
     Measured {
