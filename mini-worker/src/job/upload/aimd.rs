@@ -33,8 +33,8 @@ const LEARNED_BELOW: f64 = 0.7;
 /// A share that is so much above the usual one is still put down to chance.
 const MARGIN: f64 = 0.1;
 
-/// So many failures above the usual share and the margin are too many: five in a row, or 6 of 14 where one in ten is usual.
-/// With 15 % of random failures this happens about once in a thousand uploads.
+/// So many failures above the usual share and the margin are too many: six in a row, or 7 of 15 where one in ten is usual.
+/// With 15 % of random failures that happens once in two thousand uploads, with 30 % six times in a thousand.
 const TOO_MANY: f64 = 4.0;
 
 /// Above so many the limit does not grow.
