@@ -69,7 +69,7 @@ fn excerpts(count: usize, seconds: usize) -> Vec<Recording> {
 fn the_output_is_that_of_onnxruntime_on_every_recording() {
     let (mut onnx, mut mlx) = (OnnxEngine::load(&bundle(), 1).unwrap(), mlx(Precision::Float32));
     println!("{}", mlx.name());
-    let recordings = excerpts(6, 10);
+    let recordings = excerpts(6, 6);
     assert!(recordings.len() >= 5, "only {} recordings", recordings.len());
     for recording in recordings {
         let snr = snr_db(

@@ -113,9 +113,9 @@ impl GroupedLinear {
     }
 }
 
-/// A matrix that rows are multiplied with, as it is or in fewer bits.
-enum Matrix {
-    /// Transposed: input, output.
+/// Matrices that rows are multiplied with, one for each of several layers side by side, as they are or in fewer bits.
+enum Matrices {
+    /// Transposed: layer, input, output.
     Full(Array),
     /// In groups of [`QUANTISED_GROUP`] numbers with a scale and an offset each.
     Quantised { words: Array, scales: Array, offsets: Array, bits: i32 },
@@ -124,76 +124,102 @@ enum Matrix {
 /// How many numbers share a scale: MLX's usual choice.
 const QUANTISED_GROUP: i32 = 64;
 
-impl Matrix {
-    fn new(weight: &Array, bits: Option<i32>) -> MlxResult<Self> {
-        let Some(bits) = bits else { return Ok(Self::Full(weight.t())) };
-        let (words, scales, offsets) = ops::quantize(weight, QUANTISED_GROUP, bits)?;
+impl Matrices {
+    /// Of weights laid out layer, output, input.
+    fn new(weights: &Array, bits: Option<i32>) -> MlxResult<Self> {
+        let Some(bits) = bits else { return Ok(Self::Full(weights.transpose_axes(&[0, 2, 1])?)) };
+        let (words, scales, offsets) = ops::quantize(weights, QUANTISED_GROUP, bits)?;
         Ok(Self::Quantised { words, scales, offsets, bits })
     }
 
-    fn of(&self, rows: &Array) -> MlxResult<Array> {
+    /// `addend` and the products with `rows`, whose third dimension from the end is the layer.
+    fn of(&self, rows: &Array, addend: &Array) -> MlxResult<Array> {
         match self {
-            Self::Full(matrix) => rows.matmul(matrix),
+            Self::Full(matrices) => ops::addmm(addend, rows, matrices, None, None),
             Self::Quantised { words, scales, offsets, bits } => {
-                ops::quantized_matmul(rows, words, scales, offsets, true, QUANTISED_GROUP, *bits)
+                let products =
+                    ops::quantized_matmul(rows, words, scales, offsets, true, QUANTISED_GROUP, *bits)?;
+                ops::add(&products, addend)
             }
         }
     }
 }
 
-/// A gated recurrent unit that carries its state. (The crate's own layer does not: its state is the same in every step.)
+/// Gated recurrent units that carry their state, several layers of one size side by side: each step is as many operations for two
+/// layers as for one. (The crate's own layer carries none: its state is the same in every step.)
 pub struct Gru {
-    input: Matrix,
-    recurrent: Matrix,
+    input: Matrices,
+    /// From the state to the gates (update, reset), and to the new value.
+    gates: Matrices,
+    new: Matrices,
+    /// Layer, 1, all three.
     bias: Array,
+    /// 1, layer, 1, hidden.
     new_bias: Array,
     hidden: i32,
 }
 
 impl Gru {
-    /// Takes `name`.input, `name`.recurrent, `name`.bias and `name`.new_bias, with `hidden` inputs and outputs.
+    /// Takes `name`.input, `name`.recurrent, `name`.bias and `name`.new_bias of each of `names`, with `hidden` inputs and
+    /// outputs. Gates lie in the order update, reset, new, as ONNX has them.
     pub fn take(
         weights: &mut Weights,
-        name: &str,
+        names: &[&str],
         hidden: i32,
         bits: Option<i32>,
     ) -> Result<Self, EngineError> {
-        let mut matrix = |part: &str| -> Result<Matrix, EngineError> {
-            let weight = weights.take(&format!("{name}.{part}"), &[3 * hidden, hidden])?;
-            Matrix::new(&weight, bits).map_err(|e| EngineError::Run(e.to_string()))
+        let mut all = |part: &str, shape: &[i32]| -> Result<Array, EngineError> {
+            let each: Result<Vec<Array>, EngineError> =
+                names.iter().map(|name| weights.take(&format!("{name}.{part}"), shape)).collect();
+            ops::stack(&each?, 0).map_err(|e| EngineError::Run(e.to_string()))
         };
-        Ok(Self {
-            input: matrix("input")?,
-            recurrent: matrix("recurrent")?,
-            bias: weights.take(&format!("{name}.bias"), &[3 * hidden])?,
-            new_bias: weights.take(&format!("{name}.new_bias"), &[hidden])?,
-            hidden,
-        })
+        let input = all("input", &[3 * hidden, hidden])?;
+        let recurrent = all("recurrent", &[3 * hidden, hidden])?;
+        let (bias, new_bias) = (all("bias", &[3 * hidden])?, all("new_bias", &[hidden])?);
+        let layers = names.len() as i32;
+        let build = || -> MlxResult<Self> {
+            let gru = Self {
+                input: Matrices::new(&input, bits)?,
+                gates: Matrices::new(&recurrent.index((.., ..2 * hidden, ..)), bits)?,
+                new: Matrices::new(&recurrent.index((.., 2 * hidden.., ..)), bits)?,
+                bias: bias.reshape(&[layers, 1, 3 * hidden])?,
+                new_bias: new_bias.reshape(&[1, layers, 1, hidden])?,
+                hidden,
+            };
+            Ok(gru)
+        };
+        build().map_err(|e| EngineError::Run(e.to_string()))
     }
 
-    /// From batch, time, inputs and the state (batch, hidden) to batch, time, hidden; `state` becomes that after the window.
+    /// From layer, batch, time, inputs and the state (layer, batch, hidden) to layer, batch, time, hidden; `state` becomes
+    /// that after the window.
     pub fn forward(&self, x: &Array, state: &mut Array) -> MlxResult<Array> {
+        let [layers, batch, steps] = [0, 1, 2].map(|axis| x.dim(axis));
         // What comes from the input is one product for all steps.
-        let from_input = ops::add(&self.input.of(x)?, &self.bias)?;
-        let mut outputs = Vec::new();
-        for step in 0..x.dim(1) {
-            *state = self.step(&from_input.index((.., step, ..)), state)?;
-            outputs.push(state.clone());
+        let rows = x.reshape(&[layers, batch * steps, self.hidden])?;
+        let from_input = self.input.of(&rows, &self.bias)?;
+        let from_input = from_input.reshape(&[layers, batch, steps, 3 * self.hidden])?;
+        let from_input = from_input.transpose_axes(&[2, 0, 1, 3])?;
+        let gates = from_input.index((.., .., .., ..2 * self.hidden)).split_equal(steps, 0)?;
+        let new = from_input.index((.., .., .., 2 * self.hidden..)).split_equal(steps, 0)?;
+        let shape = [1, layers, batch, self.hidden];
+        let new_bias = ops::broadcast_to(&self.new_bias, &shape)?;
+        let mut last = state.reshape(&shape)?;
+        let mut outputs = Vec::with_capacity(gates.len());
+        for (gates, new) in gates.iter().zip(&new) {
+            last = self.step(gates, new, &last, &new_bias)?;
+            outputs.push(last.clone());
         }
-        ops::stack(&outputs, 1)
+        *state = last.reshape(&[layers, batch, self.hidden])?;
+        ops::concatenate(&outputs, 0)?.transpose_axes(&[1, 2, 0, 3])
     }
 
-    /// One step. Gates lie in the order update, reset, new, as ONNX has them.
-    fn step(&self, from_input: &Array, state: &Array) -> MlxResult<Array> {
-        let (gates, all) = (2 * self.hidden, 3 * self.hidden);
-        let from_state = self.recurrent.of(state)?;
-        let both = ops::add(from_input.index((.., ..gates)), from_state.index((.., ..gates)))?;
-        let both = ops::sigmoid(&both)?;
-        let (update, reset) = (both.index((.., ..self.hidden)), both.index((.., self.hidden..)));
-        let candidate = ops::add(from_state.index((.., gates..all)), &self.new_bias)?;
-        let new = ops::add(from_input.index((.., gates..all)), &ops::multiply(&reset, &candidate)?)?;
-        let new = ops::tanh(&new)?;
+    /// One step, from what comes of the input.
+    fn step(&self, gates: &Array, new: &Array, state: &Array, new_bias: &Array) -> MlxResult<Array> {
+        let both = ops::sigmoid(self.gates.of(state, gates)?)?.split_equal(2, -1)?;
+        let candidate = self.new.of(state, new_bias)?;
+        let new = ops::tanh(ops::add(new, ops::multiply(&both[1], &candidate)?)?)?;
         // (1 - update) new + update state, with one product less.
-        ops::add(&new, &ops::multiply(&update, &ops::subtract(state, &new)?)?)
+        ops::add(&new, ops::multiply(&both[0], ops::subtract(state, &new)?)?)
     }
 }

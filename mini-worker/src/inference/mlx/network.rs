@@ -21,8 +21,8 @@ const STATE: i32 = HIDDEN as i32;
 /// Numbers of the embedding.
 const EMBEDDING: i32 = 512;
 
-/// Recurrent layers: the encoder's one, then two of each decoder.
-const RECURRENT: usize = 5;
+/// Recurrent steps after one another: the encoder's, then two of both decoders side by side.
+const RECURRENT: usize = 3;
 
 /// The network with its weights.
 pub struct Network {
@@ -32,6 +32,8 @@ pub struct Network {
     linear_in: GroupedLinear,
     gru: Gru,
     linear_out: GroupedLinear,
+    /// Of both decoders: that of the bands' gains, and that of the filters.
+    decoder_grus: [Gru; 2],
     erb: ErbDecoder,
     df: DfDecoder,
     dtype: Dtype,
@@ -39,7 +41,6 @@ pub struct Network {
 
 struct ErbDecoder {
     linear_in: GroupedLinear,
-    gru: [Gru; 2],
     linear_out: GroupedLinear,
     /// From the encoder's layers 3, 2, 1 and 0.
     pathways: [Scale; 4],
@@ -51,7 +52,6 @@ struct ErbDecoder {
 
 struct DfDecoder {
     linear_in: GroupedLinear,
-    gru: [Gru; 2],
     skip: GroupedLinear,
     pathway: Convolution,
     out: GroupedLinear,
@@ -59,6 +59,7 @@ struct DfDecoder {
 
 /// What the network carries from window to window for one channel.
 pub struct NetworkState {
+    /// Layer, 1, hidden.
     recurrent: [Array; RECURRENT],
     /// The last frames of levels and of parts.
     levels: Array,
@@ -93,10 +94,14 @@ impl Network {
             ],
             df_fc_emb: GroupedLinear::take(w, "encoder.df_fc_emb", [32, 96, 16])?,
             linear_in: GroupedLinear::take(w, "encoder.linear_in", [16, 32, 16])?,
-            gru: Gru::take(w, "encoder.gru0", STATE, bits)?,
+            gru: Gru::take(w, &["encoder.gru0"], STATE, bits)?,
             linear_out: GroupedLinear::take(w, "encoder.linear_out", [16, 16, 32])?,
-            erb: ErbDecoder::take(w, bits)?,
-            df: DfDecoder::take(w, bits)?,
+            decoder_grus: [
+                Gru::take(w, &["erb_decoder.gru0", "df_decoder.gru0"], STATE, bits)?,
+                Gru::take(w, &["erb_decoder.gru1", "df_decoder.gru1"], STATE, bits)?,
+            ],
+            erb: ErbDecoder::take(w)?,
+            df: DfDecoder::take(w)?,
             dtype,
         })
     }
@@ -109,7 +114,7 @@ impl Network {
         };
         let (bands, bins) = (BANDS as i32, FILTERED_BINS as i32);
         NetworkState {
-            recurrent: std::array::from_fn(|_| zeros(&[1, STATE])),
+            recurrent: [1, 2, 2].map(|layers| zeros(&[layers, 1, STATE])),
             levels: zeros(&[1, FEATURE_CONTEXT as i32, bands, 1]),
             parts: zeros(&[1, FEATURE_CONTEXT as i32, bins, 2]),
             pathway: zeros(&[1, PATHWAY_CONTEXT as i32, bins, CHANNELS]),
@@ -136,22 +141,26 @@ impl Network {
         let parts = after_context(&self.parts(frames, features)?, states, |state| &mut state.parts)?;
         let of_layer = |layer: usize| -> MlxResult<Array> {
             let of_each: Vec<&Array> = states.iter().map(|state| &state.recurrent[layer]).collect();
-            ops::concatenate(&of_each, 0)?.as_dtype(self.dtype)
+            ops::concatenate(&of_each, 1)?.as_dtype(self.dtype)
         };
-        let [encoder, erb0, erb1, df0, df1] = [0, 1, 2, 3, 4].map(of_layer);
-        let mut recurrent: [Array; RECURRENT] = [encoder?, erb0?, erb1?, df0?, df1?];
+        let [encoder, first, second] = [0, 1, 2].map(of_layer);
+        let mut recurrent: [Array; RECURRENT] = [encoder?, first?, second?];
 
         let encoded = self.encode(&levels, &parts, &mut recurrent[0])?;
         let pathway = after_context(&encoded.first_df_layer, states, |state| &mut state.pathway)?;
-        let [_, erb0, erb1, df0, df1] = &mut recurrent;
-        let gains = self.erb.decode(&encoded, [erb0, erb1])?.as_dtype(Dtype::Float32)?;
-        let coefficients =
-            self.df.decode(&encoded.embedding, &pathway, [df0, df1])?.as_dtype(Dtype::Float32)?;
+        let [_, first, second] = &mut recurrent;
+        let embedding = &encoded.embedding;
+        let inputs = [self.erb.before_recurrence(embedding)?, self.df.before_recurrence(embedding)?];
+        let x = self.decoder_grus[0].forward(&ops::stack(&inputs, 0)?, first)?;
+        let x = self.decoder_grus[1].forward(&x, second)?;
+        let gains = self.erb.decode(&x.index(0), &encoded.layers)?.as_dtype(Dtype::Float32)?;
+        let coefficients = self.df.decode(&x.index(1), embedding, &pathway)?.as_dtype(Dtype::Float32)?;
 
         for (index, state) in states.iter_mut().enumerate() {
             let index = index as i32;
             for (own, all) in state.recurrent.iter_mut().zip(&recurrent) {
-                *own = all.index((index..index + 1, ..));
+                // A copy: a view would keep the state of all channels in memory.
+                *own = all.index((.., index..index + 1, ..)).contiguous()?;
             }
         }
         let kept = states
@@ -187,21 +196,17 @@ impl Network {
         let flat = |x: &Array| x.reshape(&[x.dim(0), x.dim(1), -1]);
         let fine = nn::relu(self.df_fc_emb.forward(&flat(&second)?)?)?;
         let x = nn::relu(self.linear_in.forward(&ops::add(&flat(&e3)?, &fine)?)?)?;
-        let x = self.gru.forward(&x, state)?;
+        let x = self.gru.forward(&ops::expand_dims(&x, 0)?, state)?.index(0);
         let embedding = nn::relu(self.linear_out.forward(&x)?)?;
         Ok(Encoded { layers: [e0, e1, e2, e3], first_df_layer, embedding })
     }
 }
 
 impl ErbDecoder {
-    fn take(w: &mut Weights, bits: Option<i32>) -> Result<Self, EngineError> {
+    fn take(w: &mut Weights) -> Result<Self, EngineError> {
         let over_frequency = [CHANNELS, 1, 3, CHANNELS];
         Ok(Self {
             linear_in: GroupedLinear::take(w, "erb_decoder.linear_in", [16, 32, 16])?,
-            gru: [
-                Gru::take(w, "erb_decoder.gru0", STATE, bits)?,
-                Gru::take(w, "erb_decoder.gru1", STATE, bits)?,
-            ],
             linear_out: GroupedLinear::take(w, "erb_decoder.linear_out", [16, 16, 32])?,
             pathways: [
                 Scale::take(w, "erb_decoder.conv3p", CHANNELS)?,
@@ -216,11 +221,12 @@ impl ErbDecoder {
         })
     }
 
-    fn decode(&self, encoded: &Encoded, [state0, state1]: [&mut Array; 2]) -> MlxResult<Array> {
-        let x = nn::relu(self.linear_in.forward(&encoded.embedding)?)?;
-        let x = self.gru[1].forward(&self.gru[0].forward(&x, state0)?, state1)?;
-        let x = nn::relu(self.linear_out.forward(&x)?)?;
-        let [e0, e1, e2, e3] = &encoded.layers;
+    fn before_recurrence(&self, embedding: &Array) -> MlxResult<Array> {
+        nn::relu(self.linear_in.forward(embedding)?)
+    }
+
+    fn decode(&self, x: &Array, [e0, e1, e2, e3]: &[Array; 4]) -> MlxResult<Array> {
+        let x = nn::relu(self.linear_out.forward(x)?)?;
         let mut x = x.reshape(&[x.dim(0), x.dim(1), EMBEDDING / CHANNELS, CHANNELS])?;
         x = self.convt3.rectified(&ops::add(&self.pathways[0].rectified(e3)?, &x)?)?;
         x = self.convt2.rectified(&ops::add(&self.pathways[1].rectified(e2)?, &x)?)?;
@@ -230,30 +236,23 @@ impl ErbDecoder {
 }
 
 impl DfDecoder {
-    fn take(w: &mut Weights, bits: Option<i32>) -> Result<Self, EngineError> {
+    fn take(w: &mut Weights) -> Result<Self, EngineError> {
         let taps = PATHWAY_CONTEXT as i32 + 1;
         let numbers = 2 * FILTER_FRAMES as i32;
         Ok(Self {
             linear_in: GroupedLinear::take(w, "df_decoder.linear_in", [8, 64, 32])?,
-            gru: [
-                Gru::take(w, "df_decoder.gru0", STATE, bits)?,
-                Gru::take(w, "df_decoder.gru1", STATE, bits)?,
-            ],
             skip: GroupedLinear::take(w, "df_decoder.skip", [16, 32, 16])?,
             pathway: Convolution::take(w, "df_decoder.convp", [numbers, taps, 1, CHANNELS], 1)?,
             out: GroupedLinear::take(w, "df_decoder.out", [16, 16, 60])?,
         })
     }
 
-    fn decode(
-        &self,
-        embedding: &Array,
-        pathway: &Array,
-        [state0, state1]: [&mut Array; 2],
-    ) -> MlxResult<Array> {
-        let x = nn::relu(self.linear_in.forward(embedding)?)?;
-        let x = self.gru[1].forward(&self.gru[0].forward(&x, state0)?, state1)?;
-        let x = ops::add(&x, &self.skip.forward(embedding)?)?;
+    fn before_recurrence(&self, embedding: &Array) -> MlxResult<Array> {
+        nn::relu(self.linear_in.forward(embedding)?)
+    }
+
+    fn decode(&self, x: &Array, embedding: &Array, pathway: &Array) -> MlxResult<Array> {
+        let x = ops::add(x, &self.skip.forward(embedding)?)?;
         let x = ops::tanh(&self.out.forward(&x)?)?;
         let x = x.reshape(&[x.dim(0), x.dim(1), FILTERED_BINS as i32, 2 * FILTER_FRAMES as i32])?;
         ops::add(&x, &self.pathway.rectified(pathway)?)
