@@ -18,6 +18,22 @@ fn the_processor_is_named_as_what_runs_because_onnxruntime_says_so() {
     assert!(engine.name().ends_with("on ONNX Runtime (CPU)"), "{}", engine.name());
 }
 
+/// What CUDA runs (places that never move, one number of frames, the graph captured once), on the processor.
+#[test]
+fn fixed_places_change_no_bit() {
+    let mut engine = OnnxEngine::load(&bundle(), 1).unwrap();
+    let mut fixed = OnnxEngine::load_fixed(&bundle(), 1).unwrap();
+    let samples: Vec<f32> = (0..6 * engine.block())
+        .map(|i| (0.2 + 0.2 * (i as f32 * 3e-5).sin()) * (i as f32 * 0.0711).sin())
+        .collect();
+    let (mut stream, mut other) = (engine.open(), fixed.open());
+    let expected = engine.process(&mut stream, &samples).unwrap();
+    let found = fixed.process(&mut other, &samples).unwrap();
+    assert!(expected.iter().any(|sample| sample.abs() > 0.01), "something is restored");
+    let different = expected.iter().zip(&found).filter(|(a, b)| a.to_bits() != b.to_bits()).count();
+    assert_eq!(different, 0, "of {}", expected.len());
+}
+
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "the provider is selectable on Linux only")]
 fn cuda_with_a_library_that_lacks_it_is_an_error_that_says_what_to_do_and_not_the_processor_instead() {

@@ -1,6 +1,7 @@
 //! DeepFilterNet3 on ONNX Runtime.
 
 mod assignment;
+mod fixed;
 mod network;
 pub(crate) mod protobuf;
 pub(crate) mod runtime;
@@ -12,6 +13,7 @@ use super::deepfilternet3::{FRAMES_PER_RUN, SignalPath, SignalState, require_blo
 use super::engine::{Engine, EngineError};
 use super::selection::Provider;
 use crate::storage::Bundle;
+use fixed::Place;
 use network::{Network, NetworkState};
 
 /// The engine.
@@ -50,12 +52,29 @@ impl OnnxEngine {
         threads: usize,
         frames: usize,
     ) -> Result<Self, EngineError> {
-        let network = Network::load(bundle, provider, threads)?;
+        let place = (provider == Provider::Cuda).then_some(Place::Cuda);
+        Self::load_at(bundle, provider, threads, frames, place)
+    }
+
+    /// The processor with the fixed places and numbers of frames that CUDA needs, for tests: they change nothing.
+    pub fn load_fixed(bundle: &Bundle, threads: usize) -> Result<Self, EngineError> {
+        Self::load_at(bundle, Provider::Cpu, threads, FRAMES_PER_RUN, Some(Place::Processor))
+    }
+
+    fn load_at(
+        bundle: &Bundle,
+        provider: Provider,
+        threads: usize,
+        frames: usize,
+        place: Option<Place>,
+    ) -> Result<Self, EngineError> {
+        let frames = frames.max(1);
+        let network = Network::load(bundle, provider, threads, frames, place)?;
         Ok(Self {
             name: format!("DeepFilterNet3 {} on ONNX Runtime ({})", bundle.revision(), network.runs_on()),
             network,
             signal: SignalPath::new(bundle)?,
-            frames: frames.max(1),
+            frames,
         })
     }
 }

@@ -4,8 +4,9 @@
 //! lowest frequencies.
 
 use super::assignment::Assignment;
+use super::fixed::{FixedGraph, Named, Place};
 use super::runtime::{environment, really_runs_on, session};
-use super::stateful::make_stateful;
+use super::stateful::{frames_of, make_stateful};
 use crate::inference::deepfilternet3::parameters::{
     BANDS, CONV_CHANNELS, FEATURE_CONTEXT, FILTERED_BINS, HIDDEN, PATHWAY_CONTEXT,
 };
@@ -22,12 +23,21 @@ const ENCODER_LAYERS: usize = 1;
 const ERB_LAYERS: usize = 2;
 const DF_LAYERS: usize = 2;
 
+/// Numbers of the encoder's embedding.
+const EMBEDDING: usize = 512;
+
 /// The graphs, ready to run.
 pub struct Network {
-    encoder: Session,
-    erb_decoder: Session,
-    df_decoder: Session,
+    graphs: Graphs,
     runs_on: String,
+}
+
+/// The encoder, the decoder of gains and the decoder of filters.
+enum Graphs {
+    /// They take what they are given where it lies: the processor's way.
+    Flexible([Session; 3]),
+    /// They have fixed places and a fixed number of frames: a captured graph's way.
+    Fixed(Box<[FixedGraph; 3]>),
 }
 
 /// What the network carries from window to window for one channel.
@@ -60,10 +70,28 @@ impl NetworkState {
 }
 
 impl Network {
-    /// Loads and rewrites the graphs of the bundle, and looks whether they run where they were asked to.
-    pub fn load(bundle: &Bundle, provider: Provider, threads: usize) -> Result<Self, EngineError> {
+    /// Loads and rewrites the graphs of the bundle, and looks whether they run where they were asked to. With a place, inputs
+    /// and outputs are fixed to it, and every run has to have `frames` frames.
+    pub fn load(
+        bundle: &Bundle,
+        provider: Provider,
+        threads: usize,
+        frames: usize,
+        place: Option<Place>,
+    ) -> Result<Self, EngineError> {
         let environment = environment(bundle.runtime())?;
         let cache = bundle.compiled();
+        let counts: Vec<(String, i64)> = match place {
+            None => Vec::new(),
+            Some(_) => inputs(frames)
+                .into_iter()
+                .flatten()
+                .map(|(name, shape)| {
+                    let axis = if name == "emb" { 1 } else { 2 };
+                    (frames_of(name), shape[axis] as i64)
+                })
+                .collect(),
+        };
         let mut assignment = Assignment::default();
         let mut load = |path: &Path, layers: usize| -> Result<Session, EngineError> {
             let what = path.display().to_string();
@@ -71,14 +99,23 @@ impl Network {
                 .map_err(|e| EngineError::Load { what: what.clone(), reason: e.to_string() })?;
             let rewritten = make_stateful(&published, layers, HIDDEN)
                 .map_err(|e| EngineError::UnexpectedModel { what: what.clone(), reason: e.to_string() })?;
-            let (session, assigned) = session(&environment, &what, &rewritten, provider, threads, &cache)?;
+            let (session, assigned) =
+                session(&environment, &what, &rewritten, provider, threads, &cache, &counts)?;
             assignment.add(assigned);
             Ok(session)
         };
         let encoder = load(bundle.encoder(), ENCODER_LAYERS)?;
         let erb_decoder = load(bundle.erb_decoder(), ERB_LAYERS)?;
         let df_decoder = load(bundle.df_decoder(), DF_LAYERS)?;
-        Ok(Self { encoder, erb_decoder, df_decoder, runs_on: really_runs_on(provider, &assignment)? })
+        let runs_on = really_runs_on(provider, &assignment)?;
+        let sessions = [encoder, erb_decoder, df_decoder];
+        let graphs = match place {
+            None => Graphs::Flexible(sessions),
+            Some(place) => Graphs::Fixed(Box::new(
+                fix(sessions, place, frames).map_err(|e| EngineError::Run(e.to_string()))?,
+            )),
+        };
+        Ok(Self { graphs, runs_on })
     }
 
     /// What the graphs really run on, for people.
@@ -102,12 +139,16 @@ impl Network {
         features: &Features,
         state: &mut NetworkState,
     ) -> ort::Result<Decision> {
+        let [encoder, erb_decoder, df_decoder] = match &mut self.graphs {
+            Graphs::Fixed(graphs) => return run_fixed(graphs, frames, features, state),
+            Graphs::Flexible(sessions) => sessions,
+        };
         let seen = frames + FEATURE_CONTEXT;
         let levels = after_context(&mut state.levels, &features.levels);
         let mut parts = after_context(&mut state.parts[0], &features.real);
         parts.extend(after_context(&mut state.parts[1], &features.imaginary));
 
-        let mut encoded = self.encoder.run(ort::inputs![
+        let mut encoded = encoder.run(ort::inputs![
             "feat_erb" => TensorRef::from_array_view(([1, 1, seen, BANDS], levels.as_slice()))?,
             "feat_spec" => TensorRef::from_array_view(([1, 2, seen, FILTERED_BINS], parts.as_slice()))?,
             "h0_in" => hidden(&state.encoder)?,
@@ -120,7 +161,7 @@ impl Network {
         let first_layer = floats(&encoded, "c0", CONV_CHANNELS * frames * FILTERED_BINS)?;
         drop(encoded);
 
-        let decoded = self.erb_decoder.run(ort::inputs![
+        let decoded = erb_decoder.run(ort::inputs![
             "emb" => &embedding, "e3" => &e3, "e2" => &e2, "e1" => &e1, "e0" => &e0,
             "h0_in" => hidden(&state.erb[0])?, "h1_in" => hidden(&state.erb[1])?,
         ])?;
@@ -130,7 +171,7 @@ impl Network {
 
         let pathway = after_pathway_context(&mut state.pathway, &first_layer, frames);
         let shape = [1, CONV_CHANNELS, frames + PATHWAY_CONTEXT, FILTERED_BINS];
-        let decoded = self.df_decoder.run(ort::inputs![
+        let decoded = df_decoder.run(ort::inputs![
             "emb" => &embedding, "c0" => TensorRef::from_array_view((shape, pathway.as_slice()))?,
             "h0_in" => hidden(&state.df[0])?, "h1_in" => hidden(&state.df[1])?,
         ])?;
@@ -138,6 +179,85 @@ impl Network {
         state.df = [floats(&decoded, "h0_out", HIDDEN)?, floats(&decoded, "h1_out", HIDDEN)?];
         Ok(Decision { gains, coefficients })
     }
+}
+
+/// Inputs of the three graphs that depend on the number of frames.
+fn inputs(frames: usize) -> [Vec<Named>; 3] {
+    let seen = frames + FEATURE_CONTEXT;
+    let embedding = ("emb", vec![1, frames, EMBEDDING]);
+    [
+        vec![("feat_erb", vec![1, 1, seen, BANDS]), ("feat_spec", vec![1, 2, seen, FILTERED_BINS])],
+        [vec![embedding.clone()], layers(frames)].concat(),
+        vec![embedding, ("c0", vec![1, CONV_CHANNELS, frames + PATHWAY_CONTEXT, FILTERED_BINS])],
+    ]
+}
+
+/// The encoder's layers, which the decoder of gains sees.
+fn layers(frames: usize) -> Vec<Named> {
+    let layer = |name, bands| (name, vec![1, CONV_CHANNELS, frames, bands]);
+    vec![layer("e0", BANDS), layer("e1", BANDS / 2), layer("e2", BANDS / 4), layer("e3", BANDS / 4)]
+}
+
+fn fix(sessions: [Session; 3], place: Place, frames: usize) -> ort::Result<[FixedGraph; 3]> {
+    let state = |name| (name, vec![1, 1, HIDDEN]);
+    let [of_encoder, of_erb, of_df] = inputs(frames);
+    let [encoder, erb_decoder, df_decoder] = sessions;
+    let of_encoder = [of_encoder, vec![state("h0_in")]].concat();
+    let of_erb = [of_erb, vec![state("h0_in"), state("h1_in")]].concat();
+    let of_df = [of_df, vec![state("h0_in"), state("h1_in")]].concat();
+    let from_encoder = vec![
+        ("emb", vec![1, frames, EMBEDDING]),
+        ("c0", vec![1, CONV_CHANNELS, frames, FILTERED_BINS]),
+        state("h0_out"),
+    ];
+    let from_encoder = [from_encoder, layers(frames)].concat();
+    let from_erb = [("m", vec![1, 1, frames, BANDS]), state("h0_out"), state("h1_out")];
+    let coefficients = ("coefs", vec![1, frames, FILTERED_BINS, COEFFICIENTS / FILTERED_BINS]);
+    let from_df = [coefficients, state("h0_out"), state("h1_out")];
+    Ok([
+        FixedGraph::new(encoder, place, &of_encoder, &from_encoder)?,
+        FixedGraph::new(erb_decoder, place, &of_erb, &from_erb)?,
+        FixedGraph::new(df_decoder, place, &of_df, &from_df)?,
+    ])
+}
+
+fn run_fixed(
+    [encoder, erb_decoder, df_decoder]: &mut [FixedGraph; 3],
+    frames: usize,
+    features: &Features,
+    state: &mut NetworkState,
+) -> ort::Result<Decision> {
+    let levels = after_context(&mut state.levels, &features.levels);
+    let mut parts = after_context(&mut state.parts[0], &features.real);
+    parts.extend(after_context(&mut state.parts[1], &features.imaginary));
+    let mut encoded =
+        encoder.run(&[("feat_erb", &levels), ("feat_spec", &parts), ("h0_in", &state.encoder)])?;
+    let [embedding, first_layer, e0, e1, e2, e3] =
+        ["emb", "c0", "e0", "e1", "e2", "e3"].map(|name| encoded.remove(name).unwrap_or_default());
+    state.encoder = encoded.remove("h0_out").unwrap_or_default();
+
+    let mut decoded = erb_decoder.run(&[
+        ("emb", &embedding),
+        ("e0", &e0),
+        ("e1", &e1),
+        ("e2", &e2),
+        ("e3", &e3),
+        ("h0_in", &state.erb[0]),
+        ("h1_in", &state.erb[1]),
+    ])?;
+    let gains = decoded.remove("m").unwrap_or_default();
+    state.erb = ["h0_out", "h1_out"].map(|name| decoded.remove(name).unwrap_or_default());
+
+    let pathway = after_pathway_context(&mut state.pathway, &first_layer, frames);
+    let mut decoded = df_decoder.run(&[
+        ("emb", &embedding),
+        ("c0", &pathway),
+        ("h0_in", &state.df[0]),
+        ("h1_in", &state.df[1]),
+    ])?;
+    let coefficients = decoded.remove("coefs").unwrap_or_default();
+    state.df = ["h0_out", "h1_out"].map(|name| decoded.remove(name).unwrap_or_default());
+    Ok(Decision { gains, coefficients })
 }
 
 fn hidden(state: &[f32]) -> ort::Result<TensorRef<'_, f32>> {

@@ -35,7 +35,8 @@ pub fn environment(path: &Path) -> Result<Environment, EngineError> {
     Ok(loaded)
 }
 
-/// A session with a model given as bytes, on a provider. What the provider compiles of it is kept in `cache`.
+/// A session with a model given as bytes, on a provider. What the provider compiles of it is kept in `cache`. `frames` fixes
+/// numbers of frames by their symbols; without them the session takes any number.
 ///
 /// # Errors
 /// [`EngineError::NoProvider`] when the library or the machine does not have it.
@@ -46,10 +47,11 @@ pub fn session(
     provider: Provider,
     threads: usize,
     cache: &Path,
+    frames: &[(String, i64)],
 ) -> Result<(Session, Assignment), EngineError> {
     let refused = |reason: String| EngineError::Load { what: what.to_owned(), reason };
     let not_there = |reason: String| EngineError::NoProvider { provider, reason, remedy: remedy(provider) };
-    let mut builder = options(environment, threads).map_err(|e| refused(e.to_string()))?;
+    let mut builder = options(environment, threads, frames).map_err(|e| refused(e.to_string()))?;
     builder =
         builder.with_execution_providers(providers(provider, cache)).map_err(|e| not_there(e.to_string()))?;
     let session = builder.commit_from_memory(model).map_err(|e| match provider {
@@ -60,9 +62,17 @@ pub fn session(
     Ok((session, assignment))
 }
 
-fn options(environment: &Environment, threads: usize) -> ort::Result<SessionBuilder> {
+fn options(
+    environment: &Environment,
+    threads: usize,
+    frames: &[(String, i64)],
+) -> ort::Result<SessionBuilder> {
+    let mut builder = Session::builder(environment)?;
+    for (symbol, count) in frames {
+        builder = builder.with_dimension_override(symbol, *count)?;
+    }
     // Threads that wait must not spin: the cores belong to decoding and encoding meanwhile.
-    Ok(Session::builder(environment)?
+    Ok(builder
         .with_intra_threads(threads.max(1))?
         .with_optimization_level(GraphOptimizationLevel::Level3)?
         .with_memory_pattern(true)?
@@ -83,9 +93,11 @@ fn providers(provider: Provider, cache: &Path) -> Vec<ExecutionProviderDispatch>
                 .with_model_cache_dir(cache.display());
             vec![coreml.build().error_on_failure(), processor]
         }
-        // TF32 would round the products of matrices to 10 bits.
+        // TF32 would round the products of matrices to 10 bits. A captured graph is replayed as a whole: that needs fixed
+        // places for inputs and outputs, see `fixed`.
         Provider::Cuda => {
-            vec![ep::CUDA::default().with_tf32(false).build().error_on_failure(), processor]
+            let cuda = ep::CUDA::default().with_tf32(false).with_cuda_graph(true);
+            vec![cuda.build().error_on_failure(), processor]
         }
     }
 }

@@ -115,6 +115,11 @@ fn rewrite_graph(graph: &[Field<'_>], hidden: usize) -> Result<(Vec<u8>, usize),
     Ok((output, layers))
 }
 
+/// The symbol of the number of frames of an input.
+pub fn frames_of(input: &str) -> String {
+    format!("frames_{input}")
+}
+
 /// The name of the input with GRU `layer`'s state.
 pub fn state_in(layer: usize) -> String {
     format!("h{layer}_in")
@@ -189,7 +194,7 @@ fn own_frame_count(input: &[Field<'_>]) -> Result<Vec<u8>, RewriteError> {
         let parts = field.message()?;
         match parts.iter().find(|part| part.number == shape_proto::DIM_VALUE) {
             Some(value) => Ok(Dimension::Fixed(value.number()?)),
-            None => Ok(Dimension::Symbol(format!("frames_{name}"))),
+            None => Ok(Dimension::Symbol(frames_of(name))),
         }
     };
     let dimensions: Vec<_> = shape.iter().map(dimension).collect::<Result<_, _>>()?;

@@ -6,6 +6,7 @@ mod aimd;
 mod batch;
 mod burst;
 mod cold_start;
+mod copies;
 mod cost;
 mod dispatch;
 mod engines;
@@ -57,6 +58,11 @@ const BENCHES: &[Bench] = &[
         name: "batch",
         about: "windows of several jobs in one run of the network against one after the other (MLX)",
         run: batch::run,
+    },
+    Bench {
+        name: "copies",
+        about: "two copies of the model with a job each against one that four jobs share",
+        run: copies::run,
     },
     Bench {
         name: "cold-start",
@@ -158,6 +164,7 @@ fn main() -> ExitCode {
             },
             // Measured in a process of its own, so that its memory is its own.
             one_engine::CHILD => return one_engine::child(&mut arguments),
+            copies::CHILD => return copies::child(&mut arguments),
             cold_start::CHILD => return cold_start::child(&mut arguments),
             samplers::CHILD => return samplers::child(&mut arguments),
             other if name.is_none() && !other.starts_with('-') => name = Some(other.to_owned()),
