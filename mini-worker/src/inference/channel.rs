@@ -26,8 +26,8 @@ impl<S> Channel<S> {
 
     /// The same with a transcript to go by. Without a front end it has no say: it needs to know the level of speech.
     #[must_use]
-    pub fn conditioned_by(mut self, transcript: Arc<Transcript>, sampler: Sampler) -> Self {
-        self.conditioner = self.front_end.is_some().then(|| Conditioner::new(transcript, sampler));
+    pub fn conditioned_by(mut self, transcript: Arc<Transcript>) -> Self {
+        self.conditioner = self.front_end.is_some().then(|| Conditioner::new(transcript));
         self
     }
 
@@ -89,9 +89,11 @@ impl<S> Channel<S> {
         engine: &mut E,
         samples: Vec<f32>,
     ) -> Result<Vec<f32>, EngineError> {
-        let Some(conditioner) = &mut self.conditioner else { return self.sampling.feed(engine, samples) };
-        conditioner.hear(&samples);
-        Ok(conditioner.feed(&self.sampling.feed(engine, samples)?))
+        let output = self.sampling.feed(engine, samples)?;
+        Ok(match &mut self.conditioner {
+            Some(conditioner) => conditioner.feed(&output),
+            None => output,
+        })
     }
 
     fn undo(&mut self, mut restored: Vec<f32>) -> Vec<f32> {

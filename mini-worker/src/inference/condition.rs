@@ -1,11 +1,10 @@
-//! Lets a transcript have a say: quieter between words, a little of the recording inside them.
+//! Lets a transcript have a say: quieter between words.
 //!
 //! Recognisers miss words and misplace them. So a word reaches further than it was said to ([`MARGIN`]), and silence
 //! between words is believed only as far as the model agrees: where it left speech standing, nothing is taken away.
 
 use super::SAMPLE_RATE;
 use crate::transcript::Transcript;
-use shared_protocol::Sampler;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -22,9 +21,6 @@ const DOUBT_DBFS: (f32, f32) = (-42.0, -54.0);
 /// What is nothing and lies between words is made quieter by so much, dB.
 const DEPTH_DB: f32 = 24.0;
 
-/// Share of the recording that comes back inside of words, which `pro` chooses more finely itself.
-const SHARE_OF_RECORDING: f32 = 0.05;
-
 /// Hops on each side over which the level is taken.
 const LEVEL_REACH: usize = 5;
 
@@ -37,11 +33,8 @@ const REACH: usize = SMOOTHING.len() / 2;
 /// Conditions one channel as a stream: as many samples out as in, some 0.1 s later.
 pub struct Conditioner {
     transcript: Arc<Transcript>,
-    share: f32,
     /// The first word that may still matter.
     word: usize,
-    /// What was recorded, as far as it waits for what was restored.
-    recorded: VecDeque<f32>,
     /// What was restored and was not given back.
     restored: VecDeque<f32>,
     /// Energy of the hop that is being filled, and its length.
@@ -50,12 +43,12 @@ pub struct Conditioner {
     energies: VecDeque<f32>,
     /// How many hops are complete.
     complete: usize,
-    /// Extra attenuation in dB, and whether a word is spoken, of the last hops, unsmoothed.
-    raw: VecDeque<(f32, f32)>,
+    /// Extra attenuation in dB of the last hops, unsmoothed.
+    raw: VecDeque<f32>,
     /// How many hops have a raw value.
     decided: usize,
-    /// Gain and share of the recording at the last two smoothed hops: at the start and end of what is given back next.
-    ends: VecDeque<(f32, f32)>,
+    /// Gains at the middle of the last two smoothed hops: at the start and end of what is given back next.
+    ends: VecDeque<f32>,
     /// How many hops are smoothed.
     smoothed: usize,
     given: usize,
@@ -63,16 +56,10 @@ pub struct Conditioner {
 
 impl Conditioner {
     /// At the start of a recording.
-    pub fn new(transcript: Arc<Transcript>, sampler: Sampler) -> Self {
-        let share = match sampler {
-            Sampler::Flash => SHARE_OF_RECORDING,
-            Sampler::Pro => 0.0,
-        };
+    pub fn new(transcript: Arc<Transcript>) -> Self {
         Self {
             transcript,
-            share,
             word: 0,
-            recorded: VecDeque::new(),
             restored: VecDeque::new(),
             filling: (0.0, 0),
             energies: VecDeque::new(),
@@ -83,11 +70,6 @@ impl Conditioner {
             smoothed: 0,
             given: 0,
         }
-    }
-
-    /// Takes note of what was recorded, before it is restored.
-    pub fn hear(&mut self, recorded: &[f32]) {
-        self.recorded.extend(recorded);
     }
 
     /// Takes restored samples; gives back those whose surroundings are known.
@@ -150,9 +132,8 @@ impl Conditioner {
         let sum: f32 = around.clone().map(|index| self.energies[index - first_known]).sum();
         let level = 10.0 * (sum / around.len().max(1) as f32 + 1e-12).log10();
         let nothing = ((DOUBT_DBFS.0 - level) / (DOUBT_DBFS.0 - DOUBT_DBFS.1)).clamp(0.0, 1.0);
-        let spoken = self.is_spoken(hop);
-        let attenuation = if spoken { 0.0 } else { DEPTH_DB * nothing };
-        self.raw.push_back((attenuation, f32::from(u8::from(spoken))));
+        let attenuation = if self.is_spoken(hop) { 0.0 } else { DEPTH_DB * nothing };
+        self.raw.push_back(attenuation);
         if self.raw.len() > 2 * REACH + 1 {
             self.raw.pop_front();
         }
@@ -171,17 +152,15 @@ impl Conditioner {
     fn smooth_hop(&mut self) {
         let hop = self.smoothed;
         let first_known = self.decided - self.raw.len();
-        let (mut sums, mut weights) = ((0.0, 0.0), 0.0);
+        let (mut sum, mut weights) = (0.0, 0.0);
         for (index, weight) in SMOOTHING.iter().enumerate() {
             let place = (hop + index).checked_sub(REACH + first_known);
-            if let Some((attenuation, spoken)) = place.and_then(|place| self.raw.get(place)) {
-                sums.0 += weight * attenuation;
-                sums.1 += weight * spoken;
+            if let Some(attenuation) = place.and_then(|place| self.raw.get(place)) {
+                sum += weight * attenuation;
                 weights += weight;
             }
         }
-        let gain = 10f32.powf(-sums.0 / weights / 20.0);
-        self.ends.push_back((gain, self.share * sums.1 / weights));
+        self.ends.push_back(10f32.powf(-sum / weights / 20.0));
         self.smoothed += 1;
     }
 
@@ -197,13 +176,9 @@ impl Conditioner {
 
     fn give_between(&mut self, length: usize, output: &mut Vec<f32>) {
         let (before, after) = (self.ends[0], self.ends[1]);
-        let length = length.min(self.restored.len()).min(self.recorded.len());
-        let pairs = self.restored.drain(..length).zip(self.recorded.drain(..length));
-        for (place, (restored, recorded)) in pairs.enumerate() {
-            let place = place as f32 / length as f32;
-            let gain = before.0 + place * (after.0 - before.0);
-            let share = before.1 + place * (after.1 - before.1);
-            output.push(gain * (restored + share * (recorded - restored)));
+        let length = length.min(self.restored.len());
+        for (place, sample) in self.restored.drain(..length).enumerate() {
+            output.push(sample * (before + place as f32 / length as f32 * (after - before)));
         }
         self.given += length;
         self.ends.pop_front();
@@ -218,11 +193,10 @@ mod tests {
         Arc::new(Transcript::from_spans(spans.to_vec()).unwrap())
     }
 
-    fn through(spans: &[(f64, f64)], recorded: &[f32], restored: &[f32], window: usize) -> Vec<f32> {
-        let mut conditioner = Conditioner::new(transcript(spans), Sampler::Pro);
+    fn through(spans: &[(f64, f64)], restored: &[f32], window: usize) -> Vec<f32> {
+        let mut conditioner = Conditioner::new(transcript(spans));
         let mut output = Vec::new();
-        for (recorded, restored) in recorded.chunks(window).zip(restored.chunks(window)) {
-            conditioner.hear(recorded);
+        for restored in restored.chunks(window) {
             output.extend(conditioner.feed(restored));
         }
         output.extend(conditioner.finish());
@@ -243,7 +217,7 @@ mod tests {
     #[test]
     fn what_the_model_holds_for_nothing_becomes_quieter_between_words_only() {
         let quiet = tone(-60.0, 4.0);
-        let after = through(&[(0.0, 0.5), (2.0, 2.5)], &quiet, &quiet, 96_000);
+        let after = through(&[(0.0, 0.5), (2.0, 2.5)], &quiet, 96_000);
         for (second, expected) in [(0.2, 0.0), (1.2, 24.0), (2.2, 0.0), (3.5, 24.0)] {
             let found = attenuation(&quiet, &after, second);
             assert!((found - expected).abs() < 0.1, "at {second} s: {found} dB");
@@ -253,14 +227,14 @@ mod tests {
     #[test]
     fn speech_that_the_recogniser_missed_stays() {
         let speech = tone(-30.0, 3.0);
-        let after = through(&[(0.0, 0.2)], &speech, &speech, 4_800);
+        let after = through(&[(0.0, 0.2)], &speech, 4_800);
         assert!(speech.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-6));
     }
 
     #[test]
     fn a_long_line_around_short_ones_is_spoken_to_its_end() {
         let quiet = tone(-60.0, 4.0);
-        let after = through(&[(0.0, 3.0), (0.1, 0.2)], &quiet, &quiet, 96_000);
+        let after = through(&[(0.0, 3.0), (0.1, 0.2)], &quiet, 96_000);
         assert!(attenuation(&quiet, &after, 2.5).abs() < 0.1);
     }
 
@@ -270,19 +244,9 @@ mod tests {
             let mut signal = tone(-50.0, 2.2);
             signal.truncate(length);
             let spans = [(0.3, 0.4), (1.0, 1.2)];
-            let whole = through(&spans, &signal, &signal, length.max(1));
+            let whole = through(&spans, &signal, length.max(1));
             assert_eq!(whole.len(), length);
-            assert_eq!(through(&spans, &signal, &signal, 777), whole, "{length}");
+            assert_eq!(through(&spans, &signal, 777), whole, "{length}");
         }
-    }
-
-    #[test]
-    fn inside_words_flash_gets_a_twentieth_of_the_recording_back() {
-        let (recorded, restored) = (tone(-20.0, 1.0), vec![0.0; 48_000]);
-        let mut conditioner = Conditioner::new(transcript(&[(0.0, 1.0)]), Sampler::Flash);
-        conditioner.hear(&recorded);
-        let mut output = conditioner.feed(&restored);
-        output.extend(conditioner.finish());
-        assert!(recorded.iter().zip(&output).all(|(a, b)| (0.05 * a - b).abs() < 1e-6));
     }
 }

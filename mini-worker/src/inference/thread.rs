@@ -257,7 +257,7 @@ impl<'a, E: Engine, L: Fn() -> Result<E, EngineError>> Worker<'a, E, L> {
             let open = |_| {
                 let channel = Channel::open(engine, spec.sampler, front_end);
                 match &spec.transcript {
-                    Some(transcript) => channel.conditioned_by(Arc::clone(transcript), spec.sampler),
+                    Some(transcript) => channel.conditioned_by(Arc::clone(transcript)),
                     None => channel,
                 }
             };
