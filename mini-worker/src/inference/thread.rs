@@ -388,20 +388,28 @@ fn answer(reply: Reply, result: Result<Restored, InferenceError>) {
 }
 
 /// Runs the model on the shapes that jobs have: the first windows make it take its memory (at the very first the front end
-/// holds a second back), the third is measured, and the end of a recording has its own shapes.
+/// holds a second back), the third is measured, and the end of a recording has its own shapes. `pro` uses the same shapes, so
+/// that one window before the measured one is enough.
 fn warm_up<E: Engine>(engine: &mut E) -> Result<Speeds, EngineError> {
-    Ok(Speeds { flash: measure(engine, Sampler::Flash)?, pro: measure(engine, Sampler::Pro)? })
+    let noise = quiet_noise();
+    let mut channel = Channel::open_under_way(engine, Sampler::Flash);
+    channel.restore(engine, noise.clone())?;
+    let flash = measure(engine, &mut channel, &noise)?;
+    channel.finish(engine)?;
+    let mut channel = Channel::open_under_way(engine, Sampler::Pro);
+    Ok(Speeds { flash, pro: measure(engine, &mut channel, &noise)? })
 }
 
-fn measure<E: Engine>(engine: &mut E, sampler: Sampler) -> Result<Speed, EngineError> {
-    let mut channel = Channel::open_under_way(engine, sampler);
-    let noise = quiet_noise();
-    channel.restore(engine, noise.clone())?;
-    channel.restore(engine, noise.clone())?;
+/// Measures the second of two windows.
+fn measure<E: Engine>(
+    engine: &mut E,
+    channel: &mut Channel<E::Stream>,
+    noise: &[f32],
+) -> Result<Speed, EngineError> {
+    channel.restore(engine, noise.to_vec())?;
     let begin = Instant::now();
-    channel.restore(engine, noise)?;
+    channel.restore(engine, noise.to_vec())?;
     let work = begin.elapsed().max(Duration::from_nanos(1));
-    channel.finish(engine)?;
     Ok(Speed::measured(work, WARM_UP_SAMPLES as f64 / f64::from(SAMPLE_RATE)))
 }
 

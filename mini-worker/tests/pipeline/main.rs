@@ -13,6 +13,7 @@ mod fleet;
 )]
 mod lifecycle;
 mod played_edge;
+mod restore_options;
 mod results;
 mod stems;
 mod studio;
