@@ -45,7 +45,7 @@ const WINDOW: usize = 96_000;
 const EARLY: usize = 2_400;
 
 /// Methods may be late by at most so much, samples.
-const LATEST: usize = 3_000;
+const LATEST: usize = 1_500;
 
 struct Case {
     set: String,
@@ -186,9 +186,9 @@ fn judge(
     let mut found = Vec::new();
     for (index, (file, case)) in files.iter().zip(cases).enumerate() {
         let mut samples = decode::mono(file).unwrap_or_else(|error| panic!("{error}"));
-        // The delay of a method is looked for in two seconds out of the middle.
-        let middle = (samples.len().min(case.reference.len()) / 2).saturating_sub(WINDOW / 2);
-        let part = middle..(middle + WINDOW).min(samples.len()).min(case.reference.len());
+        // The delay of a method is looked for in one second out of the middle.
+        let middle = (samples.len().min(case.reference.len()) / 2).saturating_sub(WINDOW / 4);
+        let part = middle..(middle + WINDOW / 2).min(samples.len()).min(case.reference.len());
         let delay = delay_between(&samples[part.clone()], &case.reference[part], LATEST);
         samples.drain(..usize::try_from(delay).unwrap_or(0).min(samples.len()));
         samples.resize(case.reference.len(), 0.0);
