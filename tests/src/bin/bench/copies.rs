@@ -12,6 +12,7 @@ use conformance::{harness::media, recordings::RecordingSet};
 use mini_worker::inference::{Inference, InferenceConfig, RestoreSpec};
 use mini_worker::storage::Bundle;
 use serde_json::{Value, json};
+use shared_protocol::Sampler;
 
 use super::one_engine::{WINDOW, home};
 use super::report::{Options, Report, median, megabytes, own_peak_memory_bytes};
@@ -123,7 +124,13 @@ async fn one_job(inference: &Inference, recording: &Path) {
     let path = recording.to_path_buf();
     let decoded = tokio::task::spawn_blocking(move || media::decode(&path, 48_000)).await;
     let audio = decoded.expect("the recording can be decoded");
-    let spec = RestoreSpec { environment_rank: 0, channels: 1, expected_samples: Some(audio.len() as u64) };
+    let spec = RestoreSpec {
+        environment_rank: 0,
+        sampler: Sampler::Flash,
+        transcript: None,
+        channels: 1,
+        expected_samples: Some(audio.len() as u64),
+    };
     let mut session = inference.open(spec).await.unwrap_or_else(|error| panic!("{error}"));
     let mut restored = vec![];
     for window in audio.chunks(WINDOW) {
