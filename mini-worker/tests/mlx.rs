@@ -18,6 +18,7 @@ use mini_worker::inference::{
 use mini_worker::storage::{Bundle, Home};
 use parity_recordings::{Recording, recordings};
 use shared_protocol::Sampler;
+use shared_protocol::Sampler;
 
 /// What the outputs may differ by in 32 bits: both round, in another order.
 const MIN_SNR_DB: f64 = 60.0;
@@ -138,7 +139,13 @@ async fn the_inference_thread_owns_all_of_mlx_and_jobs_interleave_in_it() {
     let jobs = recordings.iter().map(|recording| {
         let (inference, samples) = (inference.clone(), recording.samples.clone());
         tokio::spawn(async move {
-            let spec = RestoreSpec { environment_rank: 0, channels: 1, expected_samples: None };
+            let spec = RestoreSpec {
+                environment_rank: 0,
+                sampler: Sampler::Flash,
+                transcript: None,
+                channels: 1,
+                expected_samples: None,
+            };
             let mut session = inference.open(spec).await.unwrap();
             let mut output = Vec::new();
             for part in samples.chunks(31_111) {
