@@ -18,7 +18,6 @@ use mini_worker::inference::{
 use mini_worker::storage::{Bundle, Home};
 use parity_recordings::{Recording, recordings};
 use shared_protocol::Sampler;
-use shared_protocol::Sampler;
 
 /// What the outputs may differ by in 32 bits: both round, in another order.
 const MIN_SNR_DB: f64 = 60.0;
