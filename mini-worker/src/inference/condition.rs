@@ -12,11 +12,11 @@ use std::sync::Arc;
 const HOP: usize = 480;
 
 /// How much longer each word is taken to be at both ends, seconds.
-const MARGIN: f64 = 0.15;
+const MARGIN: f64 = 0.2;
 
 /// Restored speech below the first of these levels may be nothing, below the second it is nothing, dBFS RMS over 110 ms where
 /// the speech itself is at -26 dBFS.
-const DOUBT_DBFS: (f32, f32) = (-42.0, -54.0);
+const DOUBT_DBFS: (f32, f32) = (-50.0, -62.0);
 
 /// What is nothing and lies between words is made quieter by so much, dB.
 const DEPTH_DB: f32 = 24.0;
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn what_the_model_holds_for_nothing_becomes_quieter_between_words_only() {
-        let quiet = tone(-60.0, 4.0);
+        let quiet = tone(-64.0, 4.0);
         let after = through(&[(0.0, 0.5), (2.0, 2.5)], &quiet, 96_000);
         for (second, expected) in [(0.2, 0.0), (1.2, 24.0), (2.2, 0.0), (3.5, 24.0)] {
             let found = attenuation(&quiet, &after, second);
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_long_line_around_short_ones_is_spoken_to_its_end() {
-        let quiet = tone(-60.0, 4.0);
+        let quiet = tone(-64.0, 4.0);
         let after = through(&[(0.0, 3.0), (0.1, 0.2)], &quiet, 96_000);
         assert!(attenuation(&quiet, &after, 2.5).abs() < 0.1);
     }
