@@ -125,6 +125,9 @@ fn report(cases: &[Case], costs: &BTreeMap<&str, Value>, qualities: &BTreeMap<&s
     };
     for (noise, snr) in SETS {
         let name = format!("{noise} {snr} dB");
+        if !cases.iter().any(|case| case.set == name) {
+            continue;
+        }
         row(format!("pro less flash, {name}"), dash(), difference(&|case| case.set == name));
     }
     let all: [f64; 6] = difference(&|_| true);
