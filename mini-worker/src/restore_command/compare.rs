@@ -17,7 +17,8 @@ const SCORED_SECONDS: f64 = 30.0;
 /// Distance between scored stretches, seconds.
 const HOP_SECONDS: usize = 2;
 
-/// Spectrograms show frequencies up to this, Hz, and levels down to 100 dB below full scale.
+/// Spectrograms show frequencies up to this, Hz, and levels down to 100 dB below full scale. Their height is a power of two and
+/// the rate does the cutting: ffmpeg takes minutes for any other height, and for its own option `stop`.
 const HIGHEST_FREQUENCY: u32 = 12_000;
 
 /// Files of a comparison, in the folder `compare` of a recording's results.
@@ -93,7 +94,8 @@ impl Comparer {
 
     async fn picture(&self, recording: &Path, picture: &Path) -> Result<()> {
         let filter = format!(
-            "aformat=channel_layouts=mono,aresample=48000,showspectrumpic=s=1100x360:scale=log:drange=100:limit=0:stop={HIGHEST_FREQUENCY}"
+            "aformat=channel_layouts=mono,aresample={},showspectrumpic=s=1024x512:scale=log:drange=100:limit=0",
+            2 * HIGHEST_FREQUENCY
         );
         let picture = picture.display().to_string();
         let filters = ["-vn", "-lavfi", &filter, "-frames:v", "1", "-update", "1", "-y", &picture];
