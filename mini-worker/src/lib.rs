@@ -1,6 +1,7 @@
 //! The native worker: restores speech with one copy of the model while downloads, decoding, encoding and uploads of
 //! its jobs overlap around it.
 
+pub mod bench_command;
 pub mod config;
 pub mod descriptors;
 pub mod disk;

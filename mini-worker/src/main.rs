@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use mini_worker::bench_command::{self, BenchArgs};
 use mini_worker::models_command::{self, ModelsArgs};
 use mini_worker::restore_command::{self, RestoreArgs};
 use mini_worker::run_command::{self, RunArgs};
@@ -32,6 +33,8 @@ enum Command {
     Run(RunArgs),
     /// Restore recordings without any scheduler.
     Restore(RestoreArgs),
+    /// Measure how fast this machine restores, with each engine.
+    Bench(BenchArgs),
     /// Show, verify or fetch the model.
     Models(ModelsArgs),
     /// The configuration of `run`.
@@ -50,7 +53,7 @@ enum ConfigAction {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let default_level = match arguments.command {
-        Command::Restore(_) => "warn",
+        Command::Restore(_) | Command::Bench(_) => "warn",
         Command::Run(_) | Command::Models(_) | Command::Config { .. } => "info",
     };
     telemetry::start(arguments.log, default_level);
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
             }
         }
         Command::Restore(arguments) => run(restore_command::run(arguments)),
+        Command::Bench(arguments) => run(bench_command::run(arguments)),
         Command::Models(arguments) => models_command::run(&arguments),
         Command::Config { action: ConfigAction::Example } => {
             print!("{}", config::EXAMPLE);

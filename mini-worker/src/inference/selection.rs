@@ -147,6 +147,18 @@ impl Selection {
     }
 }
 
+impl Selection {
+    /// What this program can run on this system without anything that has to be installed first, the usual one first.
+    pub fn of_this_build() -> Vec<Self> {
+        let onnx = |provider| Self { provider: Some(provider), ..Self::default() };
+        let mlx = |precision| Self { engine: EngineKind::Mlx, provider: None, precision };
+        [onnx(Provider::Cpu), onnx(Provider::CoreMl), mlx(Precision::Float32), mlx(Precision::Float16)]
+            .into_iter()
+            .filter(|selection| selection.provider().is_ok())
+            .collect()
+    }
+}
+
 impl Provider {
     /// For people.
     pub fn title(self) -> &'static str {

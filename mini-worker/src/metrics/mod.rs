@@ -175,8 +175,31 @@ fn phase_name(phase: Phase) -> &'static str {
 
 /// Memory of this process, where the system says it without being asked through C.
 fn resident_bytes() -> Option<u64> {
+    status_bytes("VmRSS:")
+}
+
+/// The most memory that this process ever had.
+pub fn peak_memory_bytes() -> Option<u64> {
+    #[cfg(target_os = "macos")]
+    {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: the pointer is valid for one rusage, which getrusage fills; zeros are a valid one too.
+        let usage = unsafe {
+            if libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) != 0 {
+                return None;
+            }
+            usage.assume_init()
+        };
+        // Bytes on macOS (getrusage(2)).
+        u64::try_from(usage.ru_maxrss).ok()
+    }
+    #[cfg(not(target_os = "macos"))]
+    status_bytes("VmHWM:")
+}
+
+fn status_bytes(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }
