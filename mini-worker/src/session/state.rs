@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use shared_protocol::{
     Accept, Assign, Attempt, Cancel, Cancelled, Complete, DurationMs, Failed, FailureCode, Hello, Item,
-    JobFailure, JobId, LinkReport, MessageId, Phase, Quality, Reject, RejectReason, RunningAttempt,
-    SamplerSpeed, SchedulerMessage, StemFile, Stems, TimestampMs, WorkerMessage,
+    JobFailure, JobId, LinkReport, MessageId, Phase, Quality, QualityScores, Reject, RejectReason,
+    RunningAttempt, SamplerSpeed, SchedulerMessage, StemFile, Stems, TimestampMs, WorkerMessage,
 };
 
 use super::backoff::Backoff;
@@ -147,10 +147,7 @@ impl Session {
             Input::Ended { job_id, attempt, end } => self.handle_ended(now, job_id, attempt, end),
             Input::StemsFollow { job_id, attempt } => self.handle_stems_follow(job_id, attempt),
             Input::Followed { job_id, attempt, stems } => self.handle_followed(now, job_id, attempt, stems),
-            Input::Scored { job_id, scores } => {
-                let message_id = self.next_message_id();
-                self.end_attempt(now, WorkerMessage::Quality(Quality { message_id, job_id, scores }));
-            }
+            Input::Scored { job_id, scores } => self.handle_scored(now, job_id, scores),
             // Estimates that are subtracted from each other may end up below nothing.
             Input::Backlog(seconds) => self.backlog_seconds = if seconds > 0.0 { seconds } else { 0.0 },
             Input::Measured { speeds, link } => {
@@ -315,6 +312,16 @@ impl Session {
             Err(failure) => (Vec::new(), Some(failure)),
         };
         self.end_attempt(now, WorkerMessage::Stems(Stems { message_id, job_id, attempt, files, failure }));
+    }
+
+    /// Scores that the scheduler does not want are not kept: one message for each job would pile up for ever.
+    fn handle_scored(&mut self, now: TimestampMs, job_id: JobId, scores: QualityScores) {
+        let message_id = self.next_message_id();
+        let message = WorkerMessage::Quality(Quality { message_id, job_id, scores });
+        let unwanted = matches!(&self.link, Link::Ready(link) if !understood(&message, &link.capabilities));
+        if !unwanted {
+            self.end_attempt(now, message);
+        }
     }
 
     fn end_attempt(&mut self, now: TimestampMs, message: WorkerMessage) {

@@ -34,7 +34,7 @@ impl Worker {
     /// With one slot and these lines of configuration.
     pub fn start_with(studio: &Studio, edge: &PlayedEdge, settings: &str) -> Self {
         let config = format!(
-            "worker_id = \"mini-1\"\nslots = 1\nstate_folder = \"state\"\n{settings}\n\
+            "worker_id = \"mini-1\"\nslots = 1\nstate_folder = \"state\"\n{settings}\n[scorer]\nenabled = false\n\
              [[environment]]\nname = \"test\"\nurl = \"http://{}\"\n",
             edge.address
         );

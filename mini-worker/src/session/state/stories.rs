@@ -71,6 +71,10 @@ impl Stage {
     }
 
     fn connect(&mut self) -> Vec<Effect> {
+        self.connect_to(&[])
+    }
+
+    fn connect_to(&mut self, capabilities: &[&str]) -> Vec<Effect> {
         let connecting = self.wait(20_000.min(self.session.next_deadline().0.saturating_sub(self.now.0)));
         assert!(connecting.contains(&Effect::Connect), "{connecting:?}");
         let greeting = self.give(Input::LinkOpened);
@@ -78,7 +82,7 @@ impl Stage {
         self.receive(SchedulerMessage::Welcome(Welcome {
             protocol: PROTOCOL_VERSION,
             environment: "dev".into(),
-            capabilities: vec![],
+            capabilities: capabilities.iter().map(|name| (*name).to_owned()).collect(),
             ping_interval_ms: DurationMs(3_000),
         }))
     }
@@ -197,18 +201,22 @@ fn stems_that_a_worker_does_not_live_to_make_are_told_by_the_next_one_and_made_o
 }
 
 #[test]
-fn scores_are_a_terminal_message_and_go_only_where_they_are_known() {
+fn scores_are_kept_until_they_are_acknowledged_unless_the_scheduler_does_not_want_them() {
     let mut stage = Stage::connected(1);
-    stage.receive(assign("a", 1));
-    stage.complete("a", 1);
     let scores =
         QualityScores { scorer: "mos".to_owned(), original: 2.5, restored: 3.25, attempt: Attempt(1) };
-    let effects = stage.give(Input::Scored { job_id: job_id("a"), scores: scores.clone() });
-    let [Effect::Journal(WorkerMessage::Quality(kept))] = &effects[..] else {
-        panic!("journaled, and not sent to a scheduler that does not list it: {effects:?}")
-    };
-    assert_eq!((&kept.job_id, &kept.scores), (&job_id("a"), &scores));
-    assert!(!stage.session.is_settled());
+    let scored = Input::Scored { job_id: job_id("a"), scores: scores.clone() };
+    assert_eq!(stage.give(scored.clone()), [], "an older scheduler rejects what it does not know");
+    assert!(stage.session.is_settled(), "and nothing piles up for it");
+
+    stage.give(Input::LinkClosed);
+    stage.connect_to(&["job.quality"]);
+    let effects = stage.give(scored);
+    let [Effect::Journal(kept), Effect::Send(sent)] = &effects[..] else { panic!("{effects:?}") };
+    let WorkerMessage::Quality(quality) = kept else { panic!("{kept:?}") };
+    assert_eq!((kept, &quality.scores), (sent, &scores));
+    assert_eq!(told(&stage.receive(ack(kept))), ["forget"]);
+    assert!(stage.session.is_settled());
 }
 
 #[test]
