@@ -24,6 +24,7 @@ pub use engine::EngineError;
 pub use error::InferenceError;
 pub use handle::{Inference, InferenceConfig, Readiness, RestoreSession, RestoreSpec, Restored};
 pub use queue::Scheduling;
+pub use sampler::Resampler;
 pub use selection::{EngineKind, Precision, Provider, Selection};
 
 /// Every recording is restored at this rate, Hz.

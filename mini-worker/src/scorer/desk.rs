@@ -1,6 +1,6 @@
 //! One thread scores one recording after the other, whenever nothing else wants the processor.
 
-use super::excerpt::Resampler;
+use super::excerpt::at_rate;
 use super::{ScoreError, Scorer};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -67,12 +67,12 @@ impl Desk {
         let (ready, readiness) = oneshot::channel();
         let run = move || {
             match prepare(load) {
-                Ok((scorer, resampler, found)) => {
+                Ok((scorer, found)) => {
                     // Not before: the worker waits for this thread to be ready.
                     lower_priority();
                     // Whoever asked may be gone; then so are the orders.
                     ready.send(Ok(found)).unwrap_or_default();
-                    serve(scorer, resampler, inbox);
+                    serve(scorer, inbox);
                 }
                 Err(error) => ready.send(Err(error)).unwrap_or_default(),
             }
@@ -108,25 +108,23 @@ impl Desk {
     }
 }
 
-fn prepare(
-    load: impl FnOnce() -> Result<Scorer, ScoreError>,
-) -> Result<(Scorer, Resampler, DeskReadiness), ScoreError> {
+fn prepare(load: impl FnOnce() -> Result<Scorer, ScoreError>) -> Result<(Scorer, DeskReadiness), ScoreError> {
     let started = Instant::now();
     let mut scorer = load()?;
-    let resampler = Resampler::to(scorer.model().sample_rate)?;
     let load = started.elapsed();
     let started = Instant::now();
     scorer.overall(&vec![0.0; scorer.model().stretch], HOP_SECONDS)?;
     let found = DeskReadiness { name: scorer.model().name.clone(), load, warm_up: started.elapsed() };
-    Ok((scorer, resampler, found))
+    Ok((scorer, found))
 }
 
-fn serve(mut scorer: Scorer, mut resampler: Resampler, mut inbox: mpsc::Receiver<Order>) {
+fn serve(mut scorer: Scorer, mut inbox: mpsc::Receiver<Order>) {
     while let Some(Order { pair, reply }) = inbox.blocking_recv() {
         if reply.is_closed() {
             continue;
         }
-        let mut one = |excerpt| scorer.overall(&resampler.run(excerpt)?, HOP_SECONDS);
+        let rate = scorer.model().sample_rate;
+        let mut one = |excerpt| scorer.overall(&at_rate(excerpt, rate), HOP_SECONDS);
         let opinion =
             one(pair.original).and_then(|original| Ok(Opinion { original, restored: one(pair.restored)? }));
         // Nobody may be waiting any more.

@@ -1,16 +1,10 @@
 //! What of a recording is scored: its middle 30 s, mixed to one channel, at the model's rate.
 
-use super::ScoreError;
-use crate::inference::SAMPLE_RATE;
-use rubato::audioadapter_buffers::direct::InterleavedSlice;
-use rubato::{Fft, FixedSync, Resampler as _};
+use crate::inference::{Resampler, SAMPLE_RATE};
 use std::ops::Range;
 
 /// Longest excerpt, in frames at 48 kHz.
 pub const EXCERPT_FRAMES: u64 = 30 * SAMPLE_RATE as u64;
-
-/// Frames that the resampler takes at once.
-const CHUNK: usize = 1024;
 
 /// The middle of so many frames, at most [`EXCERPT_FRAMES`] of them.
 pub fn middle(frames: u64) -> Range<u64> {
@@ -30,36 +24,21 @@ pub fn mix(interleaved: &[u8], channels: usize) -> impl Iterator<Item = f32> {
     frames.map(move |frame| frame.iter().map(sample).sum::<f32>() / channels as f32)
 }
 
-/// Brings excerpts to a model's rate.
-pub struct Resampler {
-    fft: Option<Fft<f32>>,
-    rate: u32,
+/// Brings an excerpt to a model's rate; the result starts with it and is as long in time.
+pub fn at_rate(samples: Vec<f32>, rate: u32) -> Vec<f32> {
+    let divisor = greatest_common_divisor(rate, SAMPLE_RATE);
+    let (up, down) = (rate / divisor, SAMPLE_RATE / divisor);
+    if up == down {
+        return samples;
+    }
+    let mut resampler = Resampler::new(up as usize, down as usize);
+    let mut output = resampler.feed(&samples);
+    output.extend(resampler.finish());
+    output
 }
 
-impl Resampler {
-    /// From 48 kHz to `rate`.
-    ///
-    /// # Errors
-    /// When there is no such resampler.
-    pub fn to(rate: u32) -> Result<Self, ScoreError> {
-        if rate == SAMPLE_RATE {
-            return Ok(Self { fft: None, rate });
-        }
-        let fft = Fft::new(SAMPLE_RATE as usize, rate as usize, CHUNK, 1, FixedSync::Both);
-        Ok(Self { fft: Some(fft.map_err(|_| ScoreError::Rate(rate))?), rate })
-    }
-
-    /// Resamples a whole excerpt; the result starts with it and is as long in time.
-    ///
-    /// # Errors
-    /// When the resampler fails.
-    pub fn run(&mut self, samples: Vec<f32>) -> Result<Vec<f32>, ScoreError> {
-        let rate = self.rate;
-        let Some(fft) = &mut self.fft else { return Ok(samples) };
-        let input = InterleavedSlice::new(&samples, 1, samples.len()).map_err(|_| ScoreError::Rate(rate))?;
-        let output = fft.process_all(&input, samples.len(), None).map_err(|_| ScoreError::Rate(rate))?;
-        Ok(output.take_data())
-    }
+fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 #[cfg(test)]
@@ -85,17 +64,16 @@ mod tests {
 
     #[test]
     fn an_excerpt_keeps_its_length_its_place_and_what_the_model_can_hear() {
-        let mut resampler = Resampler::to(16_000).unwrap();
         let kept = tone(1_000.0, 48_000);
         // Two channels, the second of another sign but for a tenth: the mix is a twentieth of it.
         let interleaved: Vec<u8> =
             kept.iter().flat_map(|s| [s.to_le_bytes(), (-0.9 * s).to_le_bytes()]).flatten().collect();
-        let mixed = resampler.run(mix(&interleaved, 2).collect()).unwrap();
+        let mixed = at_rate(mix(&interleaved, 2).collect(), 16_000);
         assert_eq!(mixed.len(), 16_000);
         for (place, expected) in [(4_000_usize, 12_000_usize), (9_001, 27_003)] {
             assert!((mixed[place] - 0.05 * kept[expected]).abs() < 1e-3, "no delay at {place}");
         }
-        let too_high = resampler.run(tone(11_000.0, 48_000)).unwrap();
+        let too_high = at_rate(tone(11_000.0, 48_000), 16_000);
         assert!(rms(&too_high[500..15_500]) < 1e-3, "what would fold back is gone: {}", rms(&too_high));
     }
 
@@ -105,6 +83,7 @@ mod tests {
             [1.0, f32::NAN, f32::INFINITY, 0.5].iter().flat_map(|s| s.to_le_bytes()).collect();
         let mono: Vec<f32> = mix(&bytes, 1).collect();
         assert_eq!(mono, [1.0, 0.0, 0.0, 0.5]);
-        assert_eq!(Resampler::to(48_000).unwrap().run(mono).unwrap(), [1.0, 0.0, 0.0, 0.5]);
+        assert_eq!(at_rate(mono, 48_000), [1.0, 0.0, 0.0, 0.5]);
+        assert_eq!(at_rate(vec![0.5; 480], 44_100).len(), 441);
     }
 }

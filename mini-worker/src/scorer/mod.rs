@@ -10,7 +10,7 @@ mod model;
 mod scales;
 
 pub use desk::{Desk, DeskReadiness, Opinion, Pair};
-pub use excerpt::{EXCERPT_FRAMES, Resampler, middle, mix};
+pub use excerpt::{EXCERPT_FRAMES, at_rate, middle, mix};
 pub use model::{Polynomial, ScorerModel};
 pub use scales::Scores;
 
@@ -49,9 +49,6 @@ pub enum ScoreError {
         /// How many there are.
         found: usize,
     },
-    /// The samples cannot be brought to the model's rate.
-    #[error("cannot resample from 48000 Hz to {0} Hz for the quality model")]
-    Rate(u32),
     /// The thread has ended.
     #[error("the thread that scores has ended")]
     Stopped,

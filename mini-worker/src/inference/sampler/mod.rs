@@ -11,6 +11,7 @@ mod resample;
 
 pub use pass::Pass;
 pub use pro::{Pro, RUN_IN};
+pub use resample::Resampler;
 
 use super::engine::{Engine, EngineError};
 use shared_protocol::Sampler;
