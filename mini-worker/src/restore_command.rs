@@ -21,9 +21,9 @@ use crate::config::MediaConfig;
 use crate::exit;
 use crate::inference::{Inference, InferenceConfig};
 use crate::job::error::JobError;
+use crate::job::held_folders::HeldFolders;
 use crate::job::program::MediaPrograms;
 use crate::job::publish::{Destination, FolderDestination};
-use crate::job::stems::WaitingStems;
 use crate::job::upload::Uploader;
 use crate::job::workspace::Workspace;
 use crate::job::{Fact, Finished, Job, JobSource, ProgressModel, Tools, reporter};
@@ -187,7 +187,7 @@ async fn prepare(arguments: &RestoreArgs) -> Result<Tools> {
         programs,
         inference,
         uploader: Uploader::default(),
-        waiting_stems: WaitingStems::new(&arguments.output),
+        held_folders: HeldFolders::new(&arguments.output),
         desk: None,
         max_audio_minutes: media.max_audio_minutes,
     })
@@ -234,7 +234,7 @@ async fn restore_one(
     let (result, ()) = tokio::join!(working, watching);
     bar.finish_and_clear();
     let mut finished = result.map_err(Problem::Job)?;
-    let stems = match finished.stems.take() {
+    let stems = match finished.left.stems.take() {
         Some(stems) => stems.publish().await.map_err(Problem::Job)?,
         None => Vec::new(),
     };

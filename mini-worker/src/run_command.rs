@@ -11,8 +11,8 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::config::{Config, ScorerConfig};
 use crate::inference::{Inference, InferenceConfig};
 use crate::job::Tools;
+use crate::job::held_folders::HeldFolders;
 use crate::job::program::MediaPrograms;
-use crate::job::stems::WaitingStems;
 use crate::job::upload::Uploader;
 use crate::job::workspace::Workspace;
 use crate::scorer::{Desk, Scorer, ScorerModel};
@@ -135,7 +135,7 @@ async fn make_ready(config: &Config, home: Home) -> Result<(Worker, Inference)> 
         programs,
         inference: inference.clone(),
         uploader: Uploader::with_sizes(config.upload_sizes),
-        waiting_stems: WaitingStems::new(&config.work_folder),
+        held_folders: HeldFolders::new(&config.work_folder),
         max_audio_minutes: config.media.max_audio_minutes,
     };
     let worker = Worker::new(config, &readiness.engine, tools, workspace)

@@ -14,7 +14,8 @@ const CHUNK: u64 = SAMPLE_RATE as u64;
 /// A completed job that is to be scored. The job's folder stays until this is dropped.
 #[derive(Debug)]
 pub struct PendingScore {
-    pub(super) folder: Arc<JobFolder>,
+    /// Held, because the timelines lie in it.
+    pub(super) _folder: Arc<JobFolder>,
     pub(super) original: Timeline,
     pub(super) restored: Timeline,
     /// Of each timeline.
@@ -22,16 +23,6 @@ pub struct PendingScore {
 }
 
 impl PendingScore {
-    /// Bytes of both timelines, which stay until they are read.
-    pub fn bytes(&self) -> u64 {
-        2 * self.frames * (self.original.channels() * SAMPLE_BYTES) as u64
-    }
-
-    /// Takes everything but the audio out of the job's folder.
-    pub async fn make_room(&self) {
-        self.folder.keep_audio_only().await;
-    }
-
     /// The middle of both, mixed to one channel.
     ///
     /// # Errors
@@ -80,8 +71,7 @@ mod tests {
             timelines.push(timeline);
         }
         let [original, restored] = timelines.try_into().unwrap();
-        let pending = PendingScore { folder: Arc::clone(&job), original, restored, frames };
-        assert_eq!(pending.bytes(), 2 * frames * 8);
+        let pending = PendingScore { _folder: Arc::clone(&job), original, restored, frames };
         let path = job.path().to_path_buf();
         drop(job);
         let pair = pending.read().await.unwrap();

@@ -14,6 +14,7 @@ pub mod error;
 mod excerpts;
 mod final_files;
 mod fmp4;
+pub mod held_folders;
 mod hls;
 mod parts;
 mod probe;
@@ -27,7 +28,7 @@ mod timing;
 pub mod upload;
 pub mod workspace;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use futures_util::try_join;
 use shared_protocol::{HlsSegment, JobOutcome, OutputKind, Sampler};
@@ -41,12 +42,14 @@ use crate::inference::{Inference, RestoreSpec, SAMPLE_RATE};
 use crate::scorer::Desk;
 use crate::transcript::Transcript;
 use error::{FileError, JobError, RestoreError};
+use held_folders::HeldFolders;
 use program::MediaPrograms;
 use publish::Destination;
-use stems::{PendingStems, WaitingStems};
+use stems::PendingStems;
+use timeline::SAMPLE_BYTES;
 use timing::AttemptClock;
 use upload::Uploader;
-use workspace::Workspace;
+use workspace::{JobFolder, Workspace};
 
 /// Playback objects that may wait for the line of uploads; then the encoder waits too. With those in the line
 /// ([`publish::MOST_IN_LINE`]) 32 of a job wait and 8 are on their way.
@@ -61,8 +64,8 @@ pub struct Tools {
     pub inference: Inference,
     /// The uploads of all jobs.
     pub uploader: Uploader,
-    /// Completed jobs whose stems are made or wait with their folders.
-    pub waiting_stems: WaitingStems,
+    /// Completed jobs whose folders are held for their stems and scores.
+    pub held_folders: HeldFolders,
     /// Who scores completed jobs, if anybody does.
     pub desk: Option<Desk>,
     /// Longer recordings are refused.
@@ -95,10 +98,34 @@ pub struct Finished {
     pub segments: Vec<HlsSegment>,
     /// What is told of it.
     pub outcome: JobOutcome,
-    /// What is to be made after that, when it was asked for.
+    /// What is still to be made of it.
+    pub left: Left,
+}
+
+/// What is still to be made of a completed job. Its folder stays until both are gone.
+#[derive(Debug, Default)]
+pub struct Left {
+    /// When they were asked for.
     pub stems: Option<PendingStems>,
-    /// What is to be scored after that, when there is a scorer.
+    /// When there is a scorer.
     pub score: Option<PendingScore>,
+    /// Bytes of both timelines, which stay on the disk meanwhile.
+    pub bytes: u64,
+    folder: Weak<JobFolder>,
+}
+
+impl Left {
+    /// Whether nothing is.
+    pub fn is_nothing(&self) -> bool {
+        self.stems.is_none() && self.score.is_none()
+    }
+
+    /// Takes everything but the audio out of the job's folder: what is stored already needs no disk while this waits.
+    pub async fn make_room(&self) {
+        if let Some(folder) = self.folder.upgrade() {
+            folder.keep_audio_only().await;
+        }
+    }
 }
 
 /// Runs a job from its upload to its last stored file.
@@ -174,8 +201,9 @@ pub async fn run(
     };
     let frames = decoded.samples;
     let folder = Arc::new(job_folder);
+    let held = Arc::downgrade(&folder);
     let score = tools.desk.is_some().then(|| PendingScore {
-        folder: Arc::clone(&folder),
+        _folder: Arc::clone(&folder),
         original: decoded_timeline.clone(),
         restored: restored_timeline.clone(),
         frames,
@@ -189,5 +217,6 @@ pub async fn run(
         frames,
         destination: job.destination.clone(),
     });
-    Ok(Finished { segments: hls.segments, outcome, stems, score })
+    let left = Left { stems, score, bytes: 2 * frames * (channels * SAMPLE_BYTES) as u64, folder: held };
+    Ok(Finished { segments: hls.segments, outcome, left })
 }

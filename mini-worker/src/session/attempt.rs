@@ -14,9 +14,8 @@ use crate::job::call::HttpSetupError;
 use crate::job::edge::EdgeAccess;
 use crate::job::error::JobError;
 use crate::job::publish::Destination;
-use crate::job::stems::PendingStems;
 use crate::job::workspace::Workspace;
-use crate::job::{Finished, Job, JobSource, PendingScore, ProgressModel, Reporter, Tools, reporter};
+use crate::job::{Finished, Job, JobSource, Left, ProgressModel, Reporter, Tools, reporter};
 use crate::slots::{AttemptKey, SlotPermit};
 
 /// What attempts share.
@@ -24,13 +23,6 @@ use crate::slots::{AttemptKey, SlotPermit};
 pub(super) struct Shop {
     pub tools: Tools,
     pub workspace: Arc<Workspace>,
-}
-
-/// What is still to be made of a completed attempt.
-#[derive(Debug, Default)]
-struct Left {
-    stems: Option<PendingStems>,
-    score: Option<PendingScore>,
 }
 
 /// Runs an attempt to its end, and then makes what follows on it. The slot is open again before the end is told.
@@ -64,20 +56,23 @@ pub(super) async fn run(
     };
     let ((end, left), ()) = tokio::join!(working, telling);
     drop(permit);
-    let Left { stems, score } = left;
-    let stems_follow = stems.is_some();
-    let follow_up = (stems_follow || score.is_some()).then(CancellationToken::new);
+    let stems_follow = left.stems.is_some();
+    let follow_up = (!left.is_nothing()).then(CancellationToken::new);
     tell(&events, Event::Ended { key: key.clone(), end, stems_follow, follow_up: follow_up.clone() }).await;
     let Some(stop) = follow_up else { return };
+    // One place for both: the folder is one.
+    let place = shop.tools.held_folders.enter(left.bytes);
+    left.make_room().await;
+    let Left { stems, score, .. } = left;
     let stems = async {
         if let Some(stems) = stems {
-            let stems = follow_up::stems(&shop.tools, stems, &stop).await;
+            let stems = follow_up::stems(place.as_ref(), stems, &stop).await;
             tell(&events, Event::Followed { key: key.clone(), stems }).await;
         }
     };
     let scores = async {
-        if let Some(score) = score
-            && let Some(scores) = follow_up::score(&shop.tools, score, key.2, &stop).await
+        if let (Ok(_), Some(score), Some(desk)) = (&place, score, &shop.tools.desk)
+            && let Some(scores) = follow_up::score(desk, score, key.2, &stop).await
         {
             tell(&events, Event::Scored { key: key.clone(), scores }).await;
         }
@@ -107,9 +102,9 @@ async fn work(
         }
     };
     match crate::job::run(&job, &shop.tools, &shop.workspace, reporter).await {
-        Ok(Finished { segments, outcome, stems, score }) => {
+        Ok(Finished { segments, outcome, left }) => {
             tracing::info!(seconds = outcome.audio_seconds, "the attempt is complete");
-            (JobEnd::Completed { segments, outcome }, Left { stems, score })
+            (JobEnd::Completed { segments, outcome }, left)
         }
         Err(error) => {
             tell_log(&error);

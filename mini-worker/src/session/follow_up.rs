@@ -8,8 +8,9 @@ use shared_protocol::limits::STEMS_WINDOW;
 use shared_protocol::{Attempt, FailureCode, JobFailure, QualityScores, StemFile};
 use tokio_util::sync::CancellationToken;
 
+use crate::job::PendingScore;
+use crate::job::held_folders::{FolderPlace, FolderRefused};
 use crate::job::stems::PendingStems;
-use crate::job::{PendingScore, Tools};
 use crate::scorer::Desk;
 
 /// What follows has to be told within the scheduler's window; a minute of it is left for telling.
@@ -17,20 +18,16 @@ const TIME: Duration = Duration::from_millis(STEMS_WINDOW.0 - 60_000);
 
 /// Makes the stems of a completed attempt, within their time.
 pub(super) async fn stems(
-    tools: &Tools,
+    place: Result<&FolderPlace, &FolderRefused>,
     stems: PendingStems,
     stop: &CancellationToken,
 ) -> Result<Vec<StemFile>, JobFailure> {
     let started = Instant::now();
-    let place = match tools.waiting_stems.enter(stems.bytes()) {
-        Ok(place) => place,
-        Err(refused) => {
-            tracing::warn!(%refused, "the stems are not made; the job itself is complete");
-            return Err(refused.into());
-        }
-    };
+    let place = place.map_err(|&refused| {
+        tracing::warn!(%refused, "nothing more is made of the job, which itself is complete");
+        JobFailure::from(refused)
+    })?;
     let making = async {
-        stems.make_room().await;
         let _turn = place.turn().await;
         stems.publish().await
     };
@@ -70,25 +67,16 @@ pub(super) async fn stems(
 /// Scores a completed attempt, within its time. None when it could not be scored, which is told in the log only: nobody
 /// waits for scores.
 pub(super) async fn score(
-    tools: &Tools,
+    desk: &Desk,
     pending: PendingScore,
     attempt: Attempt,
     stop: &CancellationToken,
 ) -> Option<QualityScores> {
-    let desk = tools.desk.as_ref()?;
-    let place = match tools.waiting_stems.enter(pending.bytes()) {
-        Ok(place) => place,
-        Err(refused) => {
-            tracing::warn!(%refused, "the job is not scored");
-            return None;
-        }
-    };
     let scoring = tokio::time::timeout(TIME, Box::pin(opinion(desk, pending)));
     let result = tokio::select! {
         () = stop.cancelled() => return None,
         result = scoring => result,
     };
-    drop(place);
     match result {
         Ok(Ok((original, restored))) => {
             tracing::info!(original, restored, scorer = desk.name(), "the job is scored");
@@ -106,7 +94,6 @@ pub(super) async fn score(
 }
 
 async fn opinion(desk: &Desk, pending: PendingScore) -> Result<(f64, f64), String> {
-    pending.make_room().await;
     let _turn = desk.turn().await;
     let pair = pending.read().await.map_err(|error| error.to_string())?;
     let opinion = desk.score(pair).await.map_err(|error| error.to_string())?;

@@ -4,7 +4,6 @@
 mod manifest;
 mod render;
 mod split;
-mod waiting;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,13 +16,11 @@ use super::error::{FileError, JobError};
 use super::probe::AudioTrack;
 use super::program::MediaPrograms;
 use super::publish::{Content, Destination, MOST_IN_LINE, Stored};
-use super::timeline::{SAMPLE_BYTES, Timeline};
+use super::timeline::Timeline;
 use super::upload::Class;
 use super::workspace::JobFolder;
 use manifest::Manifest;
 use render::{Studio, render};
-
-pub use waiting::{StemsPlace, StemsRefused, WaitingStems};
 
 /// Files of stems that may wait for the line of uploads; then rendering waits too, and the disk does not fill.
 const MAX_WAITING_FILES: usize = 8;
@@ -42,16 +39,6 @@ pub struct PendingStems {
 }
 
 impl PendingStems {
-    /// Bytes of both timelines, which stay until the stems are stored.
-    pub fn bytes(&self) -> u64 {
-        2 * self.frames * (self.track.channels * SAMPLE_BYTES) as u64
-    }
-
-    /// Takes everything but the audio out of the job's folder.
-    pub async fn make_room(&self) {
-        self.folder.keep_audio_only().await;
-    }
-
     /// Renders and stores all of it; the manifest is last.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! The completed jobs whose stems are still to be made: how many are made at once, and how many may wait with their audio on
-//! the disk.
+//! The completed jobs whose folders are held because stems or scores are still to be made of them: how many may wait with
+//! their audio on the disk, and how many stems are made at once.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,9 +18,9 @@ const MOST_JOBS: usize = 200;
 /// Bytes of audio that may lie on the disk for them: about seven hours of stereo. One job alone may have more.
 const MOST_BYTES: u64 = 20_000_000_000;
 
-/// The completed jobs whose stems are to be made. Clones are handles to the same ones.
+/// The held folders. Clones are handles to the same ones.
 #[derive(Debug, Clone)]
-pub struct WaitingStems(Arc<Shared>);
+pub struct HeldFolders(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -29,24 +29,24 @@ struct Shared {
     held: Mutex<Held>,
 }
 
-/// Why a job's stems are not made. Those that wait already go on: they are nearer to their turn.
+/// Why nothing more is made of a job. Those that wait already go on: they are nearer to their turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum StemsRefused {
+pub enum FolderRefused {
     /// Jobs need the rest of the disk.
-    #[error("The worker's disk has too little space for stems.")]
+    #[error("The worker's disk has too little space for stems and scores.")]
     DiskLow,
     /// The uplink or the encoders do not keep up.
-    #[error("Too many jobs wait for their stems already.")]
+    #[error("Too many jobs wait for their stems and scores already.")]
     TooMany,
 }
 
-impl From<StemsRefused> for JobFailure {
-    fn from(refused: StemsRefused) -> Self {
+impl From<FolderRefused> for JobFailure {
+    fn from(refused: FolderRefused) -> Self {
         Self::new(FailureCode::DiskFull, refused.to_string())
     }
 }
 
-/// What is held for stems. Pure.
+/// What is held. Pure.
 #[derive(Debug, Default)]
 struct Held {
     jobs: usize,
@@ -54,12 +54,12 @@ struct Held {
 }
 
 impl Held {
-    fn take(&mut self, bytes: u64, space: Space) -> Result<(), StemsRefused> {
+    fn take(&mut self, bytes: u64, space: Space) -> Result<(), FolderRefused> {
         if space == Space::VeryLow {
-            return Err(StemsRefused::DiskLow);
+            return Err(FolderRefused::DiskLow);
         }
         if self.jobs >= MOST_JOBS || (self.jobs > 0 && self.bytes.saturating_add(bytes) > MOST_BYTES) {
-            return Err(StemsRefused::TooMany);
+            return Err(FolderRefused::TooMany);
         }
         self.jobs += 1;
         self.bytes = self.bytes.saturating_add(bytes);
@@ -72,7 +72,7 @@ impl Held {
     }
 }
 
-impl WaitingStems {
+impl HeldFolders {
     /// None wait. Their audio lies below this folder.
     pub fn new(work_folder: &Path) -> Self {
         let work_folder = work_folder.to_path_buf();
@@ -82,12 +82,12 @@ impl WaitingStems {
     /// A place for a job with so many bytes of audio.
     ///
     /// # Errors
-    /// When its stems are not to be made.
-    pub fn enter(&self, bytes: u64) -> Result<StemsPlace, StemsRefused> {
+    /// When nothing more is to be made of it.
+    pub fn enter(&self, bytes: u64) -> Result<FolderPlace, FolderRefused> {
         // Where nobody can be asked, what is held is bounded all the same.
         let space = free_bytes(&self.0.work_folder).map_or(Space::Enough, Space::of);
         self.0.held().take(bytes, space)?;
-        Ok(StemsPlace { shared: Arc::clone(&self.0), bytes })
+        Ok(FolderPlace { shared: Arc::clone(&self.0), bytes })
     }
 }
 
@@ -100,19 +100,19 @@ impl Shared {
 
 /// The right to wait. Dropping it gives it back; by then the job's folder has to be gone.
 #[derive(Debug)]
-pub struct StemsPlace {
+pub struct FolderPlace {
     shared: Arc<Shared>,
     bytes: u64,
 }
 
-impl StemsPlace {
+impl FolderPlace {
     /// Waits for the turn to make the stems; it ends with the value. None when there are no turns any more.
     pub async fn turn(&self) -> Option<SemaphorePermit<'_>> {
         self.shared.turns.acquire().await.ok()
     }
 }
 
-impl Drop for StemsPlace {
+impl Drop for FolderPlace {
     fn drop(&mut self) {
         self.shared.held().give_back(self.bytes);
     }
@@ -126,12 +126,12 @@ mod tests {
     fn what_waits_is_bounded_in_jobs_and_bytes_and_a_single_long_job_is_not_refused_for_its_length() {
         let mut held = Held::default();
         assert_eq!(held.take(10 * MOST_BYTES, Space::Enough), Ok(()));
-        assert_eq!(held.take(1, Space::Enough), Err(StemsRefused::TooMany));
+        assert_eq!(held.take(1, Space::Enough), Err(FolderRefused::TooMany));
         held.give_back(10 * MOST_BYTES);
         for _ in 0..MOST_JOBS {
             assert_eq!(held.take(1_000, Space::Low), Ok(()));
         }
-        assert_eq!(held.take(1_000, Space::Enough), Err(StemsRefused::TooMany));
+        assert_eq!(held.take(1_000, Space::Enough), Err(FolderRefused::TooMany));
         held.give_back(1_000);
         assert_eq!(held.take(1_000, Space::Enough), Ok(()), "a place that was given back is free");
     }
@@ -139,9 +139,9 @@ mod tests {
     #[test]
     fn on_a_nearly_full_disk_jobs_go_before_stems() {
         let mut held = Held::default();
-        assert_eq!(held.take(1_000, Space::VeryLow), Err(StemsRefused::DiskLow));
+        assert_eq!(held.take(1_000, Space::VeryLow), Err(FolderRefused::DiskLow));
         assert_eq!((held.jobs, held.bytes), (0, 0));
-        let failure = JobFailure::from(StemsRefused::DiskLow);
+        let failure = JobFailure::from(FolderRefused::DiskLow);
         assert_eq!(failure.code, FailureCode::DiskFull);
     }
 }
