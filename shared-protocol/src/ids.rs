@@ -96,6 +96,14 @@ id!(
     UploadId
 );
 id!(
+    /// One recording that a product works on, with its transcripts and its generations: `prj_...`.
+    ProjectId
+);
+id!(
+    /// One restore that a product asked for: `gen_...`.
+    GenerationId
+);
+id!(
     /// One worker, named by its operator and stable over restarts, such as `mini-1`.
     WorkerId
 );

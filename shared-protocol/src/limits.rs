@@ -57,3 +57,10 @@ pub const MAX_PARTS: u16 = 10_000;
 
 /// Stems may follow a completion for so long.
 pub const STEMS_WINDOW: DurationMs = DurationMs::from_secs(45 * 60);
+
+/// Bytes of a transcript's text. Four hours of fast speech have about 200 KB.
+pub const MAX_TRANSCRIPT_TEXT_BYTES: usize = 512 * 1024;
+
+/// Words of a transcript. As JSON a word has about 45 bytes, so that with the text a transcript stays below the 2 MB that a row
+/// of the store holds; four hours of fast speech have about 36,000.
+pub const MAX_TRANSCRIPT_WORDS: usize = 30_000;

@@ -12,8 +12,19 @@ use crate::api::ticket::{self, Claims, JobClaims, PlayClaims, TicketKeys, Upload
 /// Header of upload and job tickets.
 const TICKET_HEADER: &str = "Minifleet-Ticket";
 
+/// The client whose key a request carries, and who may act with it.
+pub async fn writer(request: &Request, env: &Env) -> Result<Client, Fault> {
+    client(request, env).await
+}
+
 /// The client whose key a request carries.
-pub fn client(request: &Request, env: &Env) -> Result<Client, Fault> {
+#[expect(clippy::unused_async, reason = "keys that operators make are looked up in an object")]
+pub async fn client(request: &Request, env: &Env) -> Result<Client, Fault> {
+    configured_client(request, env)
+}
+
+/// The client whose key a request carries, of those that the secret lists.
+fn configured_client(request: &Request, env: &Env) -> Result<Client, Fault> {
     let list = KeyList::parse_clients(&secret(env, key::CLIENT_KEYS)?)?;
     holder(request, &list)
 }
@@ -29,7 +40,7 @@ pub fn worker_key(request: &Request, env: &Env) -> Result<WorkerKey, Fault> {
 pub fn admin(request: &Request, env: &Env) -> Result<AdminKey, Fault> {
     let list = KeyList::parse_admins(&secret(env, key::ADMIN_KEYS)?)?;
     let admin = holder(request, &list)?;
-    if client(request, env).is_ok() || worker_key(request, env).is_ok() {
+    if configured_client(request, env).is_ok() || worker_key(request, env).is_ok() {
         let what = format!("the operator's key {} is a client's or a worker's key too", admin.key_id);
         return Err(ApiError::Misconfigured { what }.into());
     }

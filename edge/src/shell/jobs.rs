@@ -16,12 +16,12 @@ use crate::api::view::FileList;
 use crate::scheduler::JobRequest;
 
 pub async fn job(request: &Request, env: &Env, id: &JobId) -> Result<Response, Fault> {
-    let client = auth::client(request, env)?;
+    let client = auth::client(request, env).await?;
     Ok(respond::json(200, &call_scheduler::job(env, &client.tenant, id).await?.job)?)
 }
 
 pub async fn create_job(request: &mut Request, env: &Env) -> Result<Response, Fault> {
-    let client = auth::client(request, env)?;
+    let client = auth::writer(request, env).await?;
     let idempotency_key =
         request.headers().get("Idempotency-Key")?.as_deref().map(request::idempotency_key).transpose()?;
     let create = request::parse_json::<CreateJob>(&json_body(request).await?)?.checked(now())?;
@@ -55,7 +55,7 @@ pub async fn create_job(request: &mut Request, env: &Env) -> Result<Response, Fa
 }
 
 pub async fn list_jobs(request: &Request, env: &Env) -> Result<Response, Fault> {
-    let client = auth::client(request, env)?;
+    let client = auth::client(request, env).await?;
     let list = ListJobs::parse(request.url()?.query_pairs())?;
     match call_scheduler::call(env, &Call::List { tenant: client.tenant, list }).await? {
         Reply::List(jobs) => Ok(respond::json(200, &jobs)?),
@@ -64,7 +64,7 @@ pub async fn list_jobs(request: &Request, env: &Env) -> Result<Response, Fault> 
 }
 
 pub async fn cancel_job(request: &Request, env: &Env, job_id: JobId) -> Result<Response, Fault> {
-    let client = auth::client(request, env)?;
+    let client = auth::writer(request, env).await?;
     match call_scheduler::call(env, &Call::Cancel { tenant: client.tenant, job_id }).await? {
         Reply::Cancelled(job) => Ok(respond::json(200, &job)?),
         Reply::Cancelling(job) => Ok(respond::json(202, &job)?),
@@ -73,7 +73,7 @@ pub async fn cancel_job(request: &Request, env: &Env, job_id: JobId) -> Result<R
 }
 
 pub async fn files(request: &Request, env: &Env, id: &JobId) -> Result<Response, Fault> {
-    let client = auth::client(request, env)?;
+    let client = auth::client(request, env).await?;
     let detail = call_scheduler::job(env, &client.tenant, id).await?;
     let files = detail.outcome.map(|outcome| outcome.files).unwrap_or_default();
     let mut list = FileList::of(&files, &FileList::base(id));

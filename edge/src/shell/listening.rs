@@ -19,7 +19,7 @@ use crate::api::view::{PlayStateView, PlaybackCreated};
 use crate::api::{ApiError, playlist};
 
 pub async fn with_key(request: &Request, env: &Env, id: JobId, media: Media) -> Result<Response, Fault> {
-    let client = auth::client(request, env)?;
+    let client = auth::client(request, env).await?;
     let reader = Reader { tenant: client.tenant, job_id: id, upload_id: None };
     serve_media(request, env, &reader, media).await
 }
@@ -37,7 +37,7 @@ pub async fn state(env: &Env, ticket: &str) -> Result<Response, Fault> {
 }
 
 pub async fn create_playback(request: &mut Request, env: &Env, id: &JobId) -> Result<Response, Fault> {
-    let client = auth::client(request, env)?;
+    let client = auth::writer(request, env).await?;
     let body = json_body(request).await?;
     let create: CreatePlayback =
         if body.is_empty() { CreatePlayback::default() } else { request::parse_json(&body)? };

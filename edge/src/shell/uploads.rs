@@ -16,7 +16,7 @@ use crate::api::{ApiError, object_key};
 use crate::records::upload_metadata::{self, UploadMetadata};
 
 pub async fn create_upload(request: &mut Request, env: &Env) -> Result<Response, Fault> {
-    let client = auth::client(request, env)?;
+    let client = auth::writer(request, env).await?;
     let create = request::parse_json::<CreateUpload>(&json_body(request).await?)?.checked()?;
     let upload_id =
         UploadId::new(format!("upl_{}", Uuid::now_v7().simple())).map_err(|_| ApiError::Internal)?;
@@ -68,7 +68,7 @@ pub async fn put_upload(request: &Request, env: &Env, id: &UploadId) -> Result<R
 }
 
 pub async fn upload(request: &Request, env: &Env, id: &UploadId) -> Result<Response, Fault> {
-    let client = auth::client(request, env)?;
+    let client = auth::client(request, env).await?;
     Ok(respond::json(200, &stored_upload(env, &client.tenant, id).await?)?)
 }
 

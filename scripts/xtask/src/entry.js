@@ -72,6 +72,8 @@ function lasting(Class) {
 }
 
 export const Scheduler = lasting(bindings.Scheduler);
+export const Project = lasting(bindings.Project);
+export const Tenant = lasting(bindings.Tenant);
 
 /** What a client is told when the module itself could not answer; the shape of every other error. */
 function fault() {

@@ -1,0 +1,21 @@
+//! The `Tenant` Durable Object: one for each tenant.
+
+use worker::{DurableObject, Env, Request, Response, Result, State, durable_object};
+
+/// A tenant's object.
+#[durable_object]
+pub struct Tenant {}
+
+impl DurableObject for Tenant {
+    fn new(_state: State, _env: Env) -> Self {
+        Self {}
+    }
+
+    async fn fetch(&self, _request: Request) -> Result<Response> {
+        Response::error("not built yet", 501)
+    }
+
+    async fn alarm(&self) -> Result<Response> {
+        Response::empty()
+    }
+}
