@@ -7,6 +7,7 @@ pub mod job_events;
 pub mod outbox;
 pub mod records;
 pub mod scheduler;
+pub mod tenant;
 
 #[cfg(target_arch = "wasm32")]
 mod shell;

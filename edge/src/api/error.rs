@@ -140,6 +140,18 @@ pub enum ApiError {
         /// The bound.
         limit: usize,
     },
+    /// This month's quota is used up.
+    #[error(
+        "This month's quota is used up: {used_seconds} of {quota_seconds} seconds of audio. The month ends on {next_month}-01 00:00 UTC; until then ask the operator for more."
+    )]
+    QuotaExhausted {
+        /// Seconds of audio charged in this month.
+        used_seconds: u64,
+        /// Seconds of audio in a month.
+        quota_seconds: u64,
+        /// The month after this one, `YYYY-MM`.
+        next_month: String,
+    },
     /// No segment is listed.
     #[error("Nothing of this job can be played yet. Try again in a second.")]
     NotPlayableYet,
@@ -169,6 +181,9 @@ pub enum ApiError {
     /// The scheduler did not answer.
     #[error("The scheduler does not answer. Try again in some seconds.")]
     SchedulerUnavailable,
+    /// A tenant's object did not answer.
+    #[error("What is kept of this tenant cannot be reached. Try again in some seconds.")]
+    TenantUnavailable,
     /// Ours.
     #[error("A fault of the service. Try again; if it happens again, report the requestId.")]
     Internal,
@@ -226,6 +241,7 @@ impl ApiError {
             Self::TooManyWebhooks { .. } => row(409, "too_many_webhooks", "Too many webhooks"),
             Self::IdempotencyMismatch { .. } => row(409, "idempotency_mismatch", "Key of another request"),
             Self::QueueFull { .. } => row_retry(429, "queue_full", "Queue full", 30),
+            Self::QuotaExhausted { .. } => row(429, "quota_exhausted", "Quota used up"),
             Self::NotPlayableYet => row_retry(404, "not_playable_yet", "Not playable yet", 1),
             Self::NoPlayback => row(404, "no_playback", "No playback"),
             Self::FileNotFound => row(404, "file_not_found", "No such file"),
@@ -235,6 +251,7 @@ impl ApiError {
             Self::SchedulerUnavailable => {
                 row_retry(503, "scheduler_unavailable", "Scheduler does not answer", 5)
             }
+            Self::TenantUnavailable => row_retry(503, "tenant_unavailable", "Tenant cannot be reached", 5),
             Self::Internal => row(500, "internal", "Internal fault"),
         }
     }

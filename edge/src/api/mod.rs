@@ -14,6 +14,7 @@ pub mod request;
 pub mod retention;
 pub mod route;
 pub mod stems;
+pub mod tenants;
 pub mod ticket;
 pub mod view;
 pub mod webhooks;

@@ -9,6 +9,7 @@ pub mod job_row;
 pub mod meta_row;
 pub mod playlist_row;
 pub mod socket_attachment;
+pub mod tenant_rows;
 pub mod turn_rows;
 pub mod upload_metadata;
 

@@ -4,7 +4,8 @@ use serde::Deserialize;
 use shared_protocol::JobId;
 use worker::{Result, SqlStorageValue};
 
-use super::store::{Store, integer, unreadable};
+use super::database::{integer, unreadable};
+use super::store::Store;
 use crate::api::admin::filter::{JobFilter, StateFilter};
 use crate::api::admin::request::Page;
 use crate::records::{audit_row, follow_up_row, job_row};

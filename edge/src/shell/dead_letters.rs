@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use worker::{Result, SqlStorageValue};
 
-use super::store::{Store, integer};
+use super::database::integer;
+use super::store::Store;
 use crate::outbox::{EndpointId, Row, RowId};
 
 /// Dead letters that one call replays at most: each is a row, and all of them are one transaction.

@@ -1,6 +1,6 @@
 //! The shell: turns the platform's events into inputs and the scheduler's effects into IO. It decides nothing.
 //!
-//! Two roles: the stateless Worker in front (`frontend_worker` and what it calls), of which any number run anywhere, and the one `Scheduler` object behind it (`scheduler_do`, `drive`, `store`, `sockets`).
+//! Two roles: the stateless Worker in front (`frontend_worker` and what it calls), of which any number run anywhere, and the objects behind it: the one `Scheduler` (`scheduler_do`, `drive`, `store`, `sockets`) and a `Tenant` for each tenant (`tenant_do`, `tenant_store`).
 
 #![deny(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, clippy::panic)]
 
@@ -10,6 +10,8 @@ mod admin_store;
 mod auth;
 mod body;
 mod call_scheduler;
+mod call_tenant;
+mod database;
 mod dead_letters;
 mod deliveries;
 mod drive;
@@ -29,6 +31,7 @@ mod settings;
 mod sockets;
 mod store;
 mod tenant_do;
+mod tenant_store;
 mod transaction;
 mod uploads;
 mod usage;

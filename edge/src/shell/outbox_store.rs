@@ -4,7 +4,8 @@ use serde::Deserialize;
 use shared_protocol::TimestampMs;
 use worker::{Error, Result, SqlStorageValue};
 
-use super::store::{Store, integer};
+use super::database::integer;
+use super::store::Store;
 use super::transaction::Statement;
 use crate::outbox::{CodecError, Effect, Endpoint, Row, RowId};
 

@@ -5,7 +5,8 @@ use serde::Deserialize;
 use shared_protocol::{DurationMs, TimestampMs, encode};
 use worker::{Env, Result, SqlStorageValue, console_error};
 
-use super::store::{Store, integer};
+use super::database::integer;
+use super::store::Store;
 use super::transaction::Statement;
 use crate::api::retention::{self, RETENTION_DAYS};
 

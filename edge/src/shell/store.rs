@@ -6,10 +6,11 @@ use std::rc::Rc;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use shared_protocol::{JobId, MessageId, TenantId, TimestampMs, encode, limits::STEMS_WINDOW};
-use worker::{Error, Result, SqlStorage, SqlStorageValue, Storage};
+use worker::{Result, SqlStorage, SqlStorageValue, Storage};
 
+use super::database::{Database, integer, unreadable};
 use super::outbox_store;
-use super::transaction::{Statement, execute_all};
+use super::transaction::Statement;
 use super::usage::Usage;
 use crate::api::request::{ListJobs, ListState};
 use crate::api::view::UsageView;
@@ -19,9 +20,6 @@ use crate::records::{
 };
 use crate::scheduler::{ConnectionId, Effect, FollowUp, Job, KnownKey, Meta, Reason, Restored};
 
-/// Steps from one version of the schema to the next. Two releases may meet one database: a step adds what the older one
-/// does not miss, and is never changed once released.
-///
 /// Rows written cost money, and so does every index that a write touches: live jobs are found by a partial index, which a job
 /// leaves when it ends, and the body is no part of any.
 const MIGRATIONS: [&[&str]; 5] = [
@@ -89,57 +87,36 @@ struct JobWithPlaylist {
     playlist: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct Number {
-    value: Option<f64>,
-}
-
 /// The tables.
 #[derive(Debug)]
 pub struct Store {
-    storage: Storage,
-    usage: Rc<Usage>,
+    database: Database,
 }
 
 impl Store {
     /// The tables behind an object's storage.
     pub fn new(storage: Storage, usage: Rc<Usage>) -> Self {
-        Self { storage, usage }
+        Self { database: Database::new(storage, usage) }
     }
 
     /// What the object has used so far.
     pub fn usage(&self) -> UsageView {
-        self.usage.view(&self.storage.sql())
+        self.database.usage()
     }
 
     /// Executes all statements, or none of them.
     pub(super) fn execute(&self, statements: Vec<Statement>) -> Result<()> {
-        execute_all(&self.storage, &self.usage, statements)
+        self.database.execute(statements)
     }
 
     /// The database.
     pub(super) fn sql(&self) -> SqlStorage {
-        self.storage.sql()
+        self.database.sql()
     }
 
     /// Brings the schema to this release's version.
     pub fn migrate(&self) -> Result<()> {
-        let table = "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY)";
-        self.storage.sql().exec(table, None)?;
-        let done = self.number("SELECT MAX(version) AS value FROM migrations")?;
-        for (version, steps) in (1_i64..).zip(MIGRATIONS) {
-            if u64::try_from(version).is_ok_and(|version| version <= done) {
-                continue;
-            }
-            let mut statements: Vec<Statement> =
-                steps.iter().map(|sql| Statement { sql, values: Vec::new() }).collect();
-            statements.push(Statement {
-                sql: "INSERT INTO migrations (version) VALUES (?)",
-                values: vec![version.into()],
-            });
-            execute_all(&self.storage, &self.usage, statements)?;
-        }
-        Ok(())
+        self.database.migrate(&MIGRATIONS)
     }
 
     /// Makes the effects that are to be kept durable: all of them, or none.
@@ -208,25 +185,17 @@ impl Store {
     }
 
     pub(super) fn bodies(&self, sql: &str, values: Vec<SqlStorageValue>) -> Result<Vec<String>> {
-        #[derive(Deserialize)]
-        struct Body {
-            body: String,
-        }
-        self.rows(sql, values, |row: Body| Ok(row.body))
+        self.database.bodies(sql, values)
     }
 
-    /// The rows of a query, read one by one: all live jobs as JavaScript's objects at once would be more than an object's memory
-    /// has room for.
+    /// The rows of a query, read one by one.
     pub(super) fn rows<R: DeserializeOwned, T>(
         &self,
         sql: &str,
         values: Vec<SqlStorageValue>,
         read: impl Fn(R) -> Result<T>,
     ) -> Result<Vec<T>> {
-        let cursor = self.storage.sql().exec(sql, values)?;
-        let rows = cursor.next::<R>().map(|row| read(row?)).collect();
-        self.usage.rows(cursor.rows_read(), cursor.rows_written());
-        rows
+        self.database.rows(sql, values, read)
     }
 
     /// A job, live or ended.
@@ -282,17 +251,10 @@ impl Store {
         })
     }
 
-    /// The one number of a query; 0 when there is none. (The cursor's own `one()` hangs on no rows.)
+    /// The one number of a query; 0 when there is none.
     pub(super) fn number(&self, sql: &str) -> Result<u64> {
-        let numbers =
-            self.rows(sql, Vec::new(), |row: Number| Ok(row.value.map_or(0, |value| value as u64)))?;
-        Ok(numbers.first().copied().unwrap_or(0))
+        self.database.number(sql, Vec::new())
     }
-}
-
-/// A row of another release that cannot be read stops the scheduler rather than be lost.
-pub(super) fn unreadable(error: RowError) -> Error {
-    Error::RustError(error.to_string())
 }
 
 fn read(row: &JobWithPlaylist) -> std::result::Result<Job, RowError> {
@@ -363,10 +325,4 @@ fn statement(effect: &Effect) -> Option<Statement> {
         }),
         Effect::Remember { .. } | Effect::Offer { .. } | Effect::Send { .. } | Effect::Close { .. } => None,
     }
-}
-
-/// The platform's numbers are exact up to 2^53 only.
-pub(super) fn integer(value: u64) -> SqlStorageValue {
-    const MAX_EXACT: u64 = (1 << 53) - 1;
-    SqlStorageValue::Integer(value.min(MAX_EXACT) as i64)
 }

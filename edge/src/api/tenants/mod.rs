@@ -1,0 +1,3 @@
+//! A tenant's side of the API.
+
+pub mod call;
