@@ -8,6 +8,7 @@ pub mod outbox;
 pub mod records;
 pub mod scheduler;
 pub mod tenant;
+pub mod transcription;
 
 #[cfg(target_arch = "wasm32")]
 mod shell;

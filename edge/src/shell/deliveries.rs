@@ -3,19 +3,18 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::future::Future;
 use std::rc::Weak;
-use std::task::Poll;
 use std::time::Duration;
 
 use worker::{
-    AbortController, AbortSignal, Delay, Fetch, Headers, Method, Request, RequestInit, RequestRedirect,
-    Response, Result, console_error,
+    AbortController, AbortSignal, Fetch, Headers, Method, Request, RequestInit, RequestRedirect, Response,
+    Result, console_error,
 };
 
 use super::drive::Drive;
 use super::now;
+use super::timeout::or_timeout;
 use crate::outbox::signature::{self, Secret};
 use crate::outbox::{Delivery, DeliveryId, DeliveryOutcome, parse_retry_after};
 
@@ -128,18 +127,4 @@ fn response_outcome(response: &Response) -> DeliveryOutcome {
         status: response.status_code(),
         retry_after: retry_after.as_deref().and_then(parse_retry_after),
     }
-}
-
-/// What comes of a future, or nothing when the time is over first. The timer ends with it: one that is left pending would keep
-/// the object alive.
-async fn or_timeout<T>(future: impl Future<Output = T>, timeout: Duration) -> Option<T> {
-    let mut future = pin!(future);
-    let mut delay = pin!(Delay::from(timeout));
-    poll_fn(|context| {
-        if let Poll::Ready(value) = future.as_mut().poll(context) {
-            return Poll::Ready(Some(value));
-        }
-        delay.as_mut().poll(context).map(|()| None)
-    })
-    .await
 }

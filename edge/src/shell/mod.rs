@@ -32,7 +32,10 @@ mod sockets;
 mod store;
 mod tenant_do;
 mod tenant_store;
+mod timeout;
 mod transaction;
+#[expect(dead_code, reason = "the project that has its recording transcribed is still to come")]
+mod transcribe;
 mod uploads;
 mod usage;
 mod webhooks;

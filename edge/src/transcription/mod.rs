@@ -1,0 +1,16 @@
+//! What is asked of a recogniser, and what its answer means: an endpoint as OpenAI's `POST /v1/audio/transcriptions`, which
+//! the operator sets. Pure; the request itself is in `shell/transcribe`.
+
+mod answer;
+mod failure;
+mod form;
+mod outcome;
+mod settings;
+
+pub use answer::{Unreadable, read_transcript};
+pub use failure::{TranscriptionCode, TranscriptionFailure};
+pub use form::TranscriptionForm;
+pub use outcome::{
+    MAX_ANSWER_BYTES, MAX_REFUSAL_BYTES, TranscriptionAnswer, TranscriptionOutcome, TranscriptionReply,
+};
+pub use settings::{ResponseFormat, TRANSCRIPTION_KEY, TranscriptionSettings, VARIABLES};
