@@ -14,6 +14,7 @@ mod programs;
 mod raw_http;
 mod scripted_worker;
 mod session_worker;
+mod transcriber;
 pub mod uplink;
 mod waiting;
 mod wall_clock;
@@ -31,6 +32,9 @@ pub use programs::{home, processor_time, program};
 pub use raw_http::raw_request;
 pub use scripted_worker::{Closed, ScriptedWorker};
 pub use session_worker::{FleetEvent, FleetLog, JobPlan, SessionWorker, WorkerEvent};
+pub use transcriber::{
+    ReceivedFile, ReceivedTranscription, ScriptedTranscriber, Transcriber, TranscriberAnswer,
+};
 pub use uplink::{Uplink, UplinkConditions};
 pub use waiting::{PATIENCE, until};
 pub use webhook_receiver::{ReceivedWebhook, WebhookAnswer, WebhookReceiver};
