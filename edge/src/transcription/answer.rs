@@ -223,7 +223,8 @@ mod tests {
         for (content_type, body, reason) in [
             (JSON, "", "EOF"),
             (JSON, "{\"text\":\"cut of", "EOF"),
-            (JSON, "[]", "invalid type"),
+            (JSON, "[]", "no \"text\""),
+            (JSON, "3", "invalid type"),
             (JSON, "{\"result\":\"so\"}", "no \"text\""),
             (Some("text/html"), "<html>Sign in</html>", "text/html"),
             (None, "so", "media type"),
