@@ -30,6 +30,16 @@ pub enum TranscriptionCode {
 }
 
 impl TranscriptionCode {
+    /// Those of this release.
+    pub const ALL: [Self; 6] = [
+        Self::NotConfigured,
+        Self::Refused,
+        Self::Unavailable,
+        Self::TooLarge,
+        Self::Unreadable,
+        Self::SourceMissing,
+    ];
+
     /// The code as it travels.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -90,15 +100,7 @@ mod tests {
     #[test]
     fn a_code_reads_as_it_is_written_and_a_newer_one_is_no_error() {
         use TranscriptionCode as Code;
-        for code in [
-            Code::NotConfigured,
-            Code::Refused,
-            Code::Unavailable,
-            Code::TooLarge,
-            Code::Unreadable,
-            Code::SourceMissing,
-            Code::Unknown,
-        ] {
+        for code in Code::ALL.into_iter().chain([Code::Unknown]) {
             let json = serde_json::to_string(&code).unwrap();
             assert_eq!(json, format!("{:?}", code.as_str()));
             assert_eq!(serde_json::from_str::<Code>(&json).unwrap(), code);

@@ -14,3 +14,20 @@ pub use outcome::{
     MAX_ANSWER_BYTES, MAX_REFUSAL_BYTES, TranscriptionAnswer, TranscriptionOutcome, TranscriptionReply,
 };
 pub use settings::{ResponseFormat, TRANSCRIPTION_KEY, TranscriptionSettings, VARIABLES};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_read_of_every_variable_and_every_code() {
+        let document = include_str!("../../../docs/operating.md");
+        for name in VARIABLES.iter().chain([&TRANSCRIPTION_KEY]) {
+            assert!(document.contains(&format!("| `{name}` |")), "docs/operating.md lacks {name}");
+        }
+        for code in TranscriptionCode::ALL {
+            let code = code.as_str();
+            assert!(document.contains(&format!("| `{code}` |")), "docs/operating.md lacks {code}");
+        }
+    }
+}
