@@ -5,11 +5,13 @@
 //! save the effects of both in one transaction.**
 
 use serde::Serialize;
-use shared_protocol::{Attempt, JobId, QualityScores, StemFile, TenantId, TimestampMs};
+use shared_protocol::{
+    Attempt, GenerationId, JobId, ProjectId, QualityScores, StemFile, TenantId, TimestampMs,
+};
 
 use crate::api::view::{FailureView, FileList, FileView, JobView};
-use crate::outbox::{Event, EventId, EventKind, Outbox};
-use crate::scheduler::{Announcement, Effect, FollowUp, Job, JobChange, News};
+use crate::outbox::{Audience, EndpointId, Event, EventId, EventKind, Outbox};
+use crate::scheduler::{Announcement, Effect, FollowUp, GenerationRef, Job, JobChange, News};
 
 /// Publishes every announcement among the effects of a turn, in order. `fresh_id` gives a number that no event had before,
 /// such as 128 random bits; it is asked only for events that somebody wants.
@@ -21,15 +23,18 @@ pub fn publish(
 ) {
     for effect in effects {
         let Effect::Announce(Announcement { at, news }) = effect else { continue };
-        let (tenant, job_id, kind) = subject(news);
+        let Subject { tenant, job_id, kind, generation, webhook } = subject(news);
         outbox.drop_ended(now, tenant, job_id, kind);
-        if !outbox.is_wanted(tenant, kind) {
+        let audience = Audience { tenant, in_project: generation.is_some(), only: webhook };
+        if !outbox.is_wanted(audience, kind) {
             continue;
         }
         let event = Event {
             id: EventId::from_number(fresh_id()),
             tenant: tenant.clone(),
             job_id: job_id.clone(),
+            in_project: audience.in_project,
+            only: webhook.cloned(),
             kind,
             at: *at,
             data: data(news),
@@ -38,13 +43,32 @@ pub fn publish(
     }
 }
 
-/// Whose job it is about, which one, and what happened.
-fn subject(news: &News) -> (&TenantId, &JobId, EventKind) {
+/// Which job it is about, and what happened.
+struct Subject<'a> {
+    tenant: &'a TenantId,
+    job_id: &'a JobId,
+    kind: EventKind,
+    generation: Option<&'a GenerationRef>,
+    webhook: Option<&'a EndpointId>,
+}
+
+fn subject(news: &News) -> Subject<'_> {
     match news {
-        News::Job { change, job } => (&job.tenant, &job.id, kind(*change)),
-        News::Stems(follow_up) => (&follow_up.tenant, &follow_up.job_id, EventKind::Stems),
-        News::Quality(follow_up) => (&follow_up.tenant, &follow_up.job_id, EventKind::Quality),
+        News::Job { change, job } => Subject {
+            tenant: &job.tenant,
+            job_id: &job.id,
+            kind: kind(*change),
+            generation: job.request.generation.as_ref(),
+            webhook: job.request.webhook.as_ref(),
+        },
+        News::Stems(follow_up) => subject_of_follow_up(follow_up, EventKind::Stems),
+        News::Quality(follow_up) => subject_of_follow_up(follow_up, EventKind::Quality),
     }
+}
+
+fn subject_of_follow_up(follow_up: &FollowUp, kind: EventKind) -> Subject<'_> {
+    let FollowUp { tenant, job_id, generation, webhook, .. } = follow_up;
+    Subject { tenant, job_id, kind, generation: generation.as_ref(), webhook: webhook.as_ref() }
 }
 
 fn kind(change: JobChange) -> EventKind {
@@ -61,6 +85,17 @@ fn kind(change: JobChange) -> EventKind {
 }
 
 /// The `data` of an event.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Envelope<'a> {
+    #[serde(flatten)]
+    data: Data<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project_id: Option<&'a ProjectId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation_id: Option<&'a GenerationId>,
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase", untagged)]
 enum Data<'a> {
@@ -108,7 +143,13 @@ fn data(news: &News) -> serde_json::Value {
             Data::Quality { tenant, job_id, attempt: *attempt, quality }
         }
     };
-    serde_json::to_value(data).expect("it has text keys only and no fallible serializers")
+    let generation = subject(news).generation;
+    let envelope = Envelope {
+        data,
+        project_id: generation.map(|of| &of.project_id),
+        generation_id: generation.map(|of| &of.generation_id),
+    };
+    serde_json::to_value(envelope).expect("it has text keys only and no fallible serializers")
 }
 
 fn files(job: &Job) -> Vec<FileView> {

@@ -5,6 +5,7 @@
 pub mod api;
 pub mod job_events;
 pub mod outbox;
+pub mod project;
 pub mod records;
 pub mod scheduler;
 pub mod tenant;

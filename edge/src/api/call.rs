@@ -2,12 +2,13 @@
 //! outside.
 
 use serde::{Deserialize, Serialize};
-use shared_protocol::{Attempt, JobId, JobOutcome, TenantId, UploadId};
+use shared_protocol::{Attempt, JobId, JobOutcome, TenantId, TimestampMs, UploadId};
 
 use super::admin::call::AdminCall;
 use super::error::ApiError;
 use super::request::ListJobs;
 use super::view::{JobList, JobView, StatusView};
+use crate::outbox::{EndpointId, EventId, EventKind};
 use crate::scheduler::{FollowUp, Job, JobRequest, OperatorError, Playlist, SubmitError};
 
 /// Path of a call on the object.
@@ -34,7 +35,12 @@ pub enum Call {
         request: Box<JobRequest>,
         /// The client's key.
         idempotency_key: Option<String>,
+        /// Wanted no more: taken as cancelled, so that an earlier call of the same which is still on its way starts nothing.
+        #[serde(default)]
+        withdrawn: bool,
     },
+    /// Tell webhooks what happened to a generation.
+    Announce(Box<Announced>),
     /// Look a job up.
     #[serde(rename_all = "camelCase")]
     Job {
@@ -67,6 +73,26 @@ pub enum Call {
     Admin(AdminCall),
 }
 
+/// An event of a generation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Announced {
+    /// Its id, the same however often it is told.
+    pub id: EventId,
+    /// Whose.
+    pub tenant: TenantId,
+    /// The generation's job: its events and the generation's go out in one order.
+    pub job_id: JobId,
+    /// What happened.
+    pub kind: EventKind,
+    /// When.
+    pub at: TimestampMs,
+    /// The one of its tenant's webhooks that is told.
+    pub only: Option<EndpointId>,
+    /// What there is to say about it.
+    pub data: serde_json::Value,
+}
+
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "reply")]
@@ -85,6 +111,8 @@ pub enum Reply {
     Status(StatusView),
     /// Done.
     Poked,
+    /// It waits in the outbox now, or nobody wants it.
+    Announced,
     /// An answer for an operator, as it goes out.
     #[serde(rename_all = "camelCase")]
     Admin {
@@ -203,7 +231,9 @@ impl From<Refusal> for ApiError {
         match refusal {
             Refusal::NotFound => Self::JobNotFound,
             Refusal::QueueFull { limit } => Self::QueueFull { limit },
-            Refusal::IdempotencyMismatch { job_id } => Self::IdempotencyMismatch { job_id },
+            Refusal::IdempotencyMismatch { job_id } => {
+                Self::IdempotencyMismatch { by: format!("job {job_id}") }
+            }
             Refusal::Ended { state } => Self::JobEnded { state },
             Refusal::KeyReadOnly => Self::KeyReadOnly,
             Refusal::WebhookNotFound => Self::WebhookNotFound,

@@ -3,7 +3,6 @@
 //! The text of a variant is the `detail` of the answer: what happened, and what to do.
 
 use serde::Serialize;
-use shared_protocol::JobId;
 
 use super::key::KeyListError;
 use super::range::RangeError;
@@ -128,12 +127,52 @@ pub enum ApiError {
     },
     /// The key belongs to another request.
     #[error(
-        "The Idempotency-Key was used before for another request, by job {job_id}. Use a new key for a new request."
+        "The Idempotency-Key was used before for another request, by {by}. Use a new key for a new request."
     )]
     IdempotencyMismatch {
-        /// Whose key it is.
-        job_id: JobId,
+        /// Whose key it is: `job job_...`.
+        by: String,
     },
+    /// No such project of this tenant.
+    #[error("There is no such project.")]
+    ProjectNotFound,
+    /// No such generation.
+    #[error("The project has no such generation.")]
+    GenerationNotFound,
+    /// No transcript, or no such version.
+    #[error("The project has no such transcript. Give one, or ask for a generation that requires one.")]
+    TranscriptNotFound,
+    /// The recording did not come in time.
+    #[error("The upload was given up because its content did not arrive in time. Make a new project.")]
+    UploadAbandoned,
+    /// The recording is not there.
+    #[error("The content of the upload is not there. Put it first; GET the project's upload for how.")]
+    UploadIncomplete,
+    /// The upload comes in one request.
+    #[error("The upload does not come in parts. GET the project's upload for how to put its content.")]
+    UploadNotInParts,
+    /// Too late.
+    #[error("The generation is {state} already.")]
+    GenerationEnded {
+        /// How it ended.
+        state: String,
+    },
+    /// A bound of one project is reached.
+    #[error("There are {limit} {what}, which is the limit.")]
+    LimitReached {
+        /// Of what.
+        what: String,
+        /// How many.
+        limit: usize,
+    },
+    /// Nobody transcribes here.
+    #[error(
+        "No recogniser is set up here. Give the transcript yourself, or ask the operator to set TRANSCRIPTION_URL."
+    )]
+    TranscriptionNotConfigured,
+    /// One is under way.
+    #[error("A transcription of this recording is under way. Wait for it, or give the transcript yourself.")]
+    TranscriptionRuns,
     /// The bound of live jobs is reached.
     #[error("{limit} jobs are waiting or running, which is the limit. Try again later.")]
     QueueFull {
@@ -184,6 +223,9 @@ pub enum ApiError {
     /// A tenant's object did not answer.
     #[error("What is kept of this tenant cannot be reached. Try again in some seconds.")]
     TenantUnavailable,
+    /// A project did not answer.
+    #[error("The project does not answer. Try again in some seconds.")]
+    ProjectUnavailable,
     /// Ours.
     #[error("A fault of the service. Try again; if it happens again, report the requestId.")]
     Internal,
@@ -252,6 +294,19 @@ impl ApiError {
                 row_retry(503, "scheduler_unavailable", "Scheduler does not answer", 5)
             }
             Self::TenantUnavailable => row_retry(503, "tenant_unavailable", "Tenant cannot be reached", 5),
+            Self::ProjectNotFound => row(404, "project_not_found", "No such project"),
+            Self::GenerationNotFound => row(404, "generation_not_found", "No such generation"),
+            Self::TranscriptNotFound => row(404, "transcript_not_found", "No such transcript"),
+            Self::UploadAbandoned => row(409, "upload_abandoned", "Upload given up"),
+            Self::UploadIncomplete => row(409, "upload_incomplete", "Upload not complete"),
+            Self::UploadNotInParts => row(409, "upload_not_in_parts", "Upload not in parts"),
+            Self::GenerationEnded { .. } => row(409, "generation_ended", "Generation ended"),
+            Self::LimitReached { .. } => row(409, "limit_reached", "Limit reached"),
+            Self::TranscriptionNotConfigured => {
+                row(422, "transcription_not_configured", "No recogniser set up")
+            }
+            Self::TranscriptionRuns => row(409, "transcription_runs", "Transcription under way"),
+            Self::ProjectUnavailable => row_retry(503, "project_unavailable", "Project unavailable", 5),
             Self::Internal => row(500, "internal", "Internal fault"),
         }
     }

@@ -9,6 +9,7 @@ pub mod key;
 pub mod object_key;
 pub mod parts;
 pub mod playlist;
+pub mod projects;
 pub mod range;
 pub mod request;
 pub mod retention;

@@ -101,7 +101,15 @@ impl CreateUpload {
     ///
     /// # Errors
     /// [`RequestError`].
-    pub fn checked(mut self) -> Result<Self, RequestError> {
+    pub fn checked(self) -> Result<Self, RequestError> {
+        self.checked_up_to(MAX_BODY_BYTES)
+    }
+
+    /// As [`CreateUpload::checked`], with another bound of its size.
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn checked_up_to(mut self, max_bytes: u64) -> Result<Self, RequestError> {
         self.name = clean_name(&self.name);
         if self.name.is_empty() {
             return Err(field("name", "is empty; send the file's name"));
@@ -109,8 +117,8 @@ impl CreateUpload {
         if self.size == 0 {
             return Err(field("size", "is 0; an empty file cannot be restored"));
         }
-        if self.size > MAX_BODY_BYTES {
-            return Err(RequestError::TooLarge { limit: MAX_BODY_BYTES });
+        if self.size > max_bytes {
+            return Err(RequestError::TooLarge { limit: max_bytes });
         }
         if let Some(kind) = &self.content_type
             && (kind.len() > 128 || !kind.contains('/') || !kind.bytes().all(|c| (0x20..0x7f).contains(&c)))
@@ -187,38 +195,56 @@ impl CreateJob {
                 format!("has {label:?}, which is not 1 to {MAX_LABEL_LENGTH} visible characters"),
             ));
         }
-        if self.expected_seconds.is_some_and(|seconds| !(1..=MAX_EXPECTED_SECONDS).contains(&seconds)) {
-            return Err(field("expectedSeconds", format!("is not between 1 and {MAX_EXPECTED_SECONDS}")));
-        }
-        if self.outputs.as_ref().is_some_and(Vec::is_empty) {
-            return Err(field("outputs", "is empty; leave it out for all of them"));
-        }
-        if self.metadata.len() > MAX_METADATA_ENTRIES {
-            return Err(field("metadata", format!("has more than {MAX_METADATA_ENTRIES} entries")));
-        }
-        let is_long = |(key, value): (&String, &String)| {
-            key.chars().count() > MAX_METADATA_KEY_LENGTH || value.chars().count() > MAX_METADATA_VALUE_LENGTH
-        };
-        if self.metadata.iter().any(is_long) {
-            return Err(field(
-                "metadata",
-                format!(
-                    "has a key of more than {MAX_METADATA_KEY_LENGTH} or a value of more than \
-                     {MAX_METADATA_VALUE_LENGTH} characters"
-                ),
-            ));
-        }
+        self.expected_seconds = checked_expected_seconds(self.expected_seconds)?;
+        self.outputs = Some(checked_outputs(self.outputs)?);
+        self.metadata = checked_metadata(self.metadata)?;
         Ok(self)
     }
 
-    /// The outputs asked for, each once, in one order: two requests for the same are equal.
+    /// The outputs asked for, each once, in one order.
     pub fn outputs(&self) -> Vec<OutputKind> {
-        let [usual @ .., _] = ALL_OUTPUTS;
-        match &self.outputs {
-            None => usual.to_vec(),
-            Some(asked) => ALL_OUTPUTS.into_iter().filter(|kind| asked.contains(kind)).collect(),
-        }
+        checked_outputs(self.outputs.clone()).unwrap_or_default()
     }
+}
+
+/// A length that a client announces.
+pub(super) fn checked_expected_seconds(seconds: Option<u32>) -> Result<Option<u32>, RequestError> {
+    if seconds.is_some_and(|seconds| !(1..=MAX_EXPECTED_SECONDS).contains(&seconds)) {
+        return Err(field("expectedSeconds", format!("is not between 1 and {MAX_EXPECTED_SECONDS}")));
+    }
+    Ok(seconds)
+}
+
+/// The outputs asked for, each once, in one order: two requests for the same are equal.
+pub(super) fn checked_outputs(asked: Option<Vec<OutputKind>>) -> Result<Vec<OutputKind>, RequestError> {
+    let [usual @ .., _] = ALL_OUTPUTS;
+    let Some(asked) = asked else { return Ok(usual.to_vec()) };
+    if asked.is_empty() {
+        return Err(field("outputs", "is empty; leave it out for all of them"));
+    }
+    Ok(ALL_OUTPUTS.into_iter().filter(|kind| asked.contains(kind)).collect())
+}
+
+/// A client's own notes.
+pub(super) fn checked_metadata(
+    metadata: BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, RequestError> {
+    if metadata.len() > MAX_METADATA_ENTRIES {
+        return Err(field("metadata", format!("has more than {MAX_METADATA_ENTRIES} entries")));
+    }
+    let is_long = |(key, value): (&String, &String)| {
+        key.chars().count() > MAX_METADATA_KEY_LENGTH || value.chars().count() > MAX_METADATA_VALUE_LENGTH
+    };
+    if metadata.iter().any(is_long) {
+        return Err(field(
+            "metadata",
+            format!(
+                "has a key of more than {MAX_METADATA_KEY_LENGTH} or a value of more than \
+                 {MAX_METADATA_VALUE_LENGTH} characters"
+            ),
+        ));
+    }
+    Ok(metadata)
 }
 
 fn is_label(label: &str) -> bool {

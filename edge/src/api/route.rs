@@ -6,6 +6,7 @@ use super::admin::route::{self as admin_route, AdminRoute};
 use super::error::ApiError;
 use super::object_key::{AttemptObject, is_file_name};
 use super::parts::PartsStep;
+use super::projects::route::{self as project_route, ProjectRoute};
 use super::webhooks::route::{self as webhook_route, WebhookRoute};
 
 /// Methods that some path takes.
@@ -76,6 +77,8 @@ pub enum Route {
     WorkerUpload,
     /// Job's ticket: store an object.
     WorkerObject(JobId, Attempt, AttemptObject),
+    /// Client's key: projects, but for the parts of an upload, which need its ticket.
+    Projects(ProjectRoute),
     /// Operator's key: webhooks.
     Webhooks(WebhookRoute),
     /// Operator's key: everything else.
@@ -149,6 +152,7 @@ fn lookup(method: Method, segments: &[&str]) -> Option<Route> {
         (Get | Head, ["play", ticket, "files", name]) => play(ticket, file(name)?),
         (Get | Head, ["play", ticket, attempt, name]) => play(ticket, segment(attempt, name)?),
 
+        (_, ["projects", segments @ ..]) => Route::Projects(project_route::lookup(method, segments)?),
         (Get, ["worker", "connect"]) => Route::WorkerConnect,
         (Get | Head, ["worker", "upload"]) => Route::WorkerUpload,
         (Put, ["worker", "objects", id, attempt, folder, name]) => Route::WorkerObject(

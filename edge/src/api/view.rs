@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use shared_protocol::{
-    Attempt, FailureCode, JobFailure, JobId, JobOutcome, OutputKind, Phase, PhaseTiming, Priority,
-    PublishedFile, QualityScores, Sampler, TimestampMs, UploadId, WorkerId,
+    Attempt, FailureCode, GenerationId, JobFailure, JobId, JobOutcome, OutputKind, Phase, PhaseTiming,
+    Priority, ProjectId, PublishedFile, QualityScores, Sampler, TimestampMs, UploadId, WorkerId,
 };
 
 use super::stems::StemsView;
@@ -68,6 +68,12 @@ pub struct JobView {
     /// Length of the recording in seconds, as its client announced it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_seconds: Option<u32>,
+    /// The project that it was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<ProjectId>,
+    /// The generation that it was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation_id: Option<GenerationId>,
 }
 
 /// A failure with what to do about it.
@@ -131,6 +137,8 @@ impl JobView {
             start_after: job.request.not_before,
             labels: job.request.labels.clone(),
             expected_seconds: job.request.expected_seconds,
+            project_id: job.request.generation.as_ref().map(|of| of.project_id.clone()),
+            generation_id: job.request.generation.as_ref().map(|of| of.generation_id.clone()),
         }
     }
 }

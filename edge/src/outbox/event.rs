@@ -112,6 +112,18 @@ pub enum EventKind {
     /// Its quality has been scored.
     #[serde(rename = "job.quality")]
     Quality,
+    /// The audio of a generation is there; its transcript is not yet.
+    #[serde(rename = "generation.audio_ready")]
+    AudioReady,
+    /// A generation has all that it was to have.
+    #[serde(rename = "generation.completed")]
+    GenerationCompleted,
+    /// A generation will not have all that it was to have.
+    #[serde(rename = "generation.failed")]
+    GenerationFailed,
+    /// A generation ended because somebody wanted it to.
+    #[serde(rename = "generation.cancelled")]
+    GenerationCancelled,
     /// Nothing happened: somebody tries an endpoint out.
     #[serde(rename = "webhook.test")]
     Test,
@@ -119,7 +131,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// All that an endpoint can choose from.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::Queued,
         Self::Started,
         Self::PhaseChanged,
@@ -130,6 +142,10 @@ impl EventKind {
         Self::Cancelled,
         Self::Stems,
         Self::Quality,
+        Self::AudioReady,
+        Self::GenerationCompleted,
+        Self::GenerationFailed,
+        Self::GenerationCancelled,
     ];
 
     /// The event's type in bodies, filters and rows.
@@ -145,19 +161,42 @@ impl EventKind {
             Self::Cancelled => "job.cancelled",
             Self::Stems => "job.stems",
             Self::Quality => "job.quality",
+            Self::AudioReady => "generation.audio_ready",
+            Self::GenerationCompleted => "generation.completed",
+            Self::GenerationFailed => "generation.failed",
+            Self::GenerationCancelled => "generation.cancelled",
             Self::Test => "webhook.test",
         }
     }
 
-    /// Whether the restore itself has ended with it. Stems and quality may still follow.
+    /// Whether the restore itself, or the whole generation, has ended with it. Stems and quality may still follow.
     pub fn is_terminal(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+        matches!(
+            self,
+            Self::Completed
+                | Self::Failed
+                | Self::Cancelled
+                | Self::GenerationCompleted
+                | Self::GenerationFailed
+                | Self::GenerationCancelled
+        )
     }
 
     /// Whether it is no news any more once the job has ended.
     pub fn is_passing(self) -> bool {
         matches!(self, Self::Progress | Self::PhaseChanged)
     }
+}
+
+/// Whom an event may be told to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Audience<'a> {
+    /// Whose job it is.
+    pub tenant: &'a TenantId,
+    /// Whether the job belongs to a project, which is then told too.
+    pub in_project: bool,
+    /// Of the webhooks that are told of this tenant's jobs only, the one that is told of this job.
+    pub only: Option<&'a EndpointId>,
 }
 
 /// Something that happened to a job.
@@ -169,6 +208,10 @@ pub struct Event {
     pub tenant: TenantId,
     /// The job.
     pub job_id: JobId,
+    /// Whether the job belongs to a project.
+    pub in_project: bool,
+    /// See [`Audience::only`].
+    pub only: Option<EndpointId>,
     /// What happened.
     pub kind: EventKind,
     /// When it happened.
@@ -178,6 +221,11 @@ pub struct Event {
 }
 
 impl Event {
+    /// Whom it may be told to.
+    pub fn audience(&self) -> Audience<'_> {
+        Audience { tenant: &self.tenant, in_project: self.in_project, only: self.only.as_ref() }
+    }
+
     /// The body that is sent and signed, in the form that Standard Webhooks recommends: `type`, `timestamp`, `data`.
     /// It is rendered once, when the event is published, and stored: all retries send the same bytes.
     pub fn body(&self) -> String {
@@ -237,6 +285,8 @@ mod tests {
             id: EventId::new("msg_1").unwrap(),
             tenant: TenantId::new("acme").unwrap(),
             job_id: JobId::new("job_1").unwrap(),
+            in_project: false,
+            only: None,
             kind: EventKind::Completed,
             at: TimestampMs(1_614_265_330_042),
             data: serde_json::json!({ "jobId": "job_1" }),

@@ -36,7 +36,7 @@ pub use backoff::{
 };
 pub use effect::{Delivery, DeliveryId, DeliveryOutcome, Effect};
 pub use endpoint::{Endpoint, EndpointError};
-pub use event::{EndpointId, Event, EventId, EventKind, IdError, MAX_ID_LENGTH, rfc3339};
+pub use event::{Audience, EndpointId, Event, EventId, EventKind, IdError, MAX_ID_LENGTH, rfc3339};
 pub use lane::{LaneCounters, MAX_IN_FLIGHT_PER_ENDPOINT};
 pub use row::{CodecError, DeadLetter, DeadReason, DeliveryFailure, Row, RowId};
 pub use url_policy::{MAX_URL_LENGTH, UrlError, UrlPolicy};

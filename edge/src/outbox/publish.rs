@@ -2,7 +2,7 @@
 
 use shared_protocol::{JobId, TenantId, TimestampMs};
 
-use super::event::{EndpointId, Event, EventId, EventKind, body};
+use super::event::{Audience, EndpointId, Event, EventId, EventKind, body};
 use super::row::{DeadLetter, DeadReason, Row, RowId};
 use super::{Effect, Outbox};
 
@@ -13,7 +13,7 @@ impl Outbox {
     /// Tells an event to every endpoint that wants it. The shell persists it together with the change of the job that it is
     /// about, in one transaction.
     pub fn publish(&mut self, now: TimestampMs, event: &Event) {
-        let ids: Vec<EndpointId> = self.who_wants(&event.tenant, event.kind).cloned().collect();
+        let ids: Vec<EndpointId> = self.who_wants(event.audience(), event.kind).cloned().collect();
         if ids.is_empty() {
             return;
         }
@@ -37,13 +37,13 @@ impl Outbox {
     }
 
     /// Whether an event would be told to anybody.
-    pub fn is_wanted(&self, tenant: &TenantId, kind: EventKind) -> bool {
-        self.who_wants(tenant, kind).next().is_some()
+    pub fn is_wanted(&self, audience: Audience, kind: EventKind) -> bool {
+        self.who_wants(audience, kind).next().is_some()
     }
 
-    fn who_wants(&self, tenant: &TenantId, kind: EventKind) -> impl Iterator<Item = &EndpointId> {
-        self.who_is_concerned(tenant)
-            .filter(move |id| self.lanes.get(*id).is_some_and(|lane| lane.endpoint.wants(kind)))
+    fn who_wants(&self, audience: Audience, kind: EventKind) -> impl Iterator<Item = &EndpointId> {
+        self.who_is_concerned(audience.tenant)
+            .filter(move |id| self.lanes.get(*id).is_some_and(|lane| lane.endpoint.wants(audience, kind)))
     }
 
     fn who_is_concerned(&self, tenant: &TenantId) -> impl Iterator<Item = &EndpointId> {

@@ -69,10 +69,10 @@ pub fn decode(body: &str) -> Result<Job, RowError> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::scheduler::{ConnectionId, JobRequest, JobState};
+    use crate::scheduler::{ConnectionId, GenerationRef, JobRequest, JobState};
     use shared_protocol::{
-        Attempt, DurationMs, FailureCode, HlsSegment, JobFailure, JobId, OutputKind, Priority, Sampler,
-        Source, TenantId, UploadId, WorkerId,
+        Attempt, DurationMs, FailureCode, GenerationId, HlsSegment, JobFailure, JobId, OutputKind, Priority,
+        ProjectId, Sampler, Source, TenantId, UploadId, WorkerId,
     };
     use std::collections::BTreeMap;
 
@@ -87,6 +87,12 @@ pub(crate) mod tests {
             not_before: Some(TimestampMs(1)),
             labels: vec!["studio".into()],
             expected_seconds: Some(60),
+            generation: Some(GenerationRef {
+                project_id: ProjectId::new("prj_1").unwrap(),
+                generation_id: GenerationId::new("gen_1").unwrap(),
+                transcript_version: Some(2),
+            }),
+            webhook: Some(crate::outbox::EndpointId::new("wh_1").unwrap()),
         };
         let (id, tenant) = (JobId::new("job_1").unwrap(), TenantId::new("acme").unwrap());
         Job::new(id, tenant, 7, request, Some("key".into()), TimestampMs(1_000))

@@ -1,6 +1,8 @@
 //! What clients ask of the scheduler.
 
-use shared_protocol::{Cancel, CancelReason, DurationMs, JobId, SchedulerMessage, TenantId, TimestampMs};
+use shared_protocol::{
+    Attempt, Cancel, CancelReason, DurationMs, JobId, SchedulerMessage, TenantId, TimestampMs,
+};
 
 use super::announcement::JobChange;
 use super::job::{CANCEL_TIMEOUT, Job, JobRequest, JobState};
@@ -107,6 +109,16 @@ impl Scheduler {
         self.announce(now, &id, JobChange::Queued);
         self.dispatch(now);
         Ok(Submitted::New(id))
+    }
+
+    /// Takes a job that was withdrawn before anybody knew whether it had been taken: it is there, and cancelled, so that a
+    /// submission of it that is still on its way finds it and starts nothing. No bound keeps it out.
+    pub fn submit_withdrawn(&mut self, now: TimestampMs, new: NewJob) {
+        let id = new.id.clone();
+        self.last_sequence += 1;
+        let job = Job::new(new.id, new.tenant, self.last_sequence, new.request, new.idempotency_key, now);
+        self.jobs.insert(id.clone(), job);
+        self.step(now, &id, Attempt::NONE, Step::Cancel, Reason::Cancelled);
     }
 
     /// Cancels a job, or asks its worker to.

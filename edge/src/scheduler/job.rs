@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use shared_protocol::{
-    Attempt, DurationMs, FailureCode, JobFailure, JobId, JobOutcome, OutputKind, Phase, Priority, Sampler,
-    Source, TenantId, TimestampMs, WorkerId,
+    Attempt, DurationMs, FailureCode, GenerationId, JobFailure, JobId, JobOutcome, OutputKind, Phase,
+    Priority, ProjectId, Sampler, Source, TenantId, TimestampMs, WorkerId,
 };
 
 use super::ConnectionId;
 use super::playlist::Playlist;
 use super::routing::Decision;
 use super::transition::{Reason, Transition};
+use crate::outbox::EndpointId;
 
 /// Retries after failures of a kind that another attempt may not have.
 pub const MAX_RETRIES: u32 = 3;
@@ -52,6 +53,25 @@ pub struct JobRequest {
     /// Length of the recording in seconds, when the client knows it; otherwise it is guessed from the upload's size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_seconds: Option<u32>,
+    /// What it was made for, when that is more than itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<GenerationRef>,
+    /// Of the webhooks that are told of this tenant's jobs only, the one that is told of this job; all of them when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<EndpointId>,
+}
+
+/// The generation of a project that a job was made for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GenerationRef {
+    /// The project.
+    pub project_id: ProjectId,
+    /// The generation.
+    pub generation_id: GenerationId,
+    /// The version of the project's transcript that the restore may make use of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript_version: Option<u32>,
 }
 
 impl JobRequest {

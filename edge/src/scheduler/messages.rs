@@ -332,7 +332,8 @@ impl Scheduler {
         }
         let late = !job.is_held(worker, attempt);
         let other = job.state.worker().cloned().filter(|_| job.attempt != attempt);
-        let (current, tenant) = (job.attempt, job.tenant.clone());
+        let current = job.attempt;
+        let follow_up = FollowUp::on(job, attempt, now + STEMS_WINDOW);
         if job.playlist.extend(attempt, &segments) && job.first_audio_at.is_none() {
             job.first_audio_at = Some(now);
             self.announce(now, &id, JobChange::Playable);
@@ -341,7 +342,7 @@ impl Scheduler {
         if !self.step(now, &id, attempt, Step::Complete { outcome: Box::new(outcome) }, reason) {
             return;
         }
-        self.expect_follow_up(&id, FollowUp::new(id.clone(), tenant, attempt, now + STEMS_WINDOW));
+        self.expect_follow_up(&id, follow_up);
         if let Some(other) = other {
             self.stop_attempt(&other, &id, current);
         }

@@ -43,8 +43,8 @@ pub use effect::{CloseReason, Effect, Offer};
 pub use fleet::{Worker, WorkerControl, WorkerSnapshot};
 pub use follow_up::FollowUp;
 pub use job::{
-    AfterLoss, CANCEL_TIMEOUT, Job, JobProgress, JobRequest, JobState, MAX_EXPECTED_SECONDS, MAX_RETRIES,
-    MAX_WORKERS_LOST, RETRY_BACKOFF,
+    AfterLoss, CANCEL_TIMEOUT, GenerationRef, Job, JobProgress, JobRequest, JobState, MAX_EXPECTED_SECONDS,
+    MAX_RETRIES, MAX_WORKERS_LOST, RETRY_BACKOFF,
 };
 pub use operator::{OperatorError, PauseNote};
 pub use playlist::{Playlist, Run};

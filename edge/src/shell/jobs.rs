@@ -37,10 +37,18 @@ pub async fn create_job(request: &mut Request, env: &Env) -> Result<Response, Fa
         not_before: create.start_after,
         labels: create.labels,
         expected_seconds: create.expected_seconds,
+        generation: None,
+        webhook: None,
     };
     match call_scheduler::call(
         env,
-        &Call::Submit { tenant: client.tenant, job_id, request: Box::new(request), idempotency_key },
+        &Call::Submit {
+            tenant: client.tenant,
+            job_id,
+            request: Box::new(request),
+            idempotency_key,
+            withdrawn: false,
+        },
     )
     .await?
     {

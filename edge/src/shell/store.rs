@@ -178,7 +178,7 @@ impl Store {
             " WHERE jobs.job_id IN (SELECT job_id FROM receipts WHERE at_ms > ?) AND jobs.ended_at_ms > ?";
         for job in self.jobs(ended, vec![since.clone(), since])? {
             let (Some(attempt), Some(ended_at)) = (job.accepted, job.ended_at) else { continue };
-            let new = FollowUp::new(job.id.clone(), job.tenant, attempt, ended_at + STEMS_WINDOW);
+            let new = FollowUp::on(&job, attempt, ended_at + STEMS_WINDOW);
             follow_ups.entry(job.id).or_insert(new);
         }
         Ok(follow_ups.into_values().collect())

@@ -117,6 +117,8 @@ impl Rig {
             id: EventId::new(format!("msg_{}", self.next_event)).unwrap(),
             tenant: TenantId::new("acme").unwrap(),
             job_id: job(n),
+            in_project: false,
+            only: None,
             kind,
             at: self.now,
             data: serde_json::json!({ "jobId": job(n), "number": self.next_event }),

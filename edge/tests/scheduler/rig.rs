@@ -41,6 +41,8 @@ pub fn request() -> JobRequest {
         not_before: None,
         labels: vec![],
         expected_seconds: None,
+        generation: None,
+        webhook: None,
     }
 }
 

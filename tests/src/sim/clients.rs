@@ -42,6 +42,8 @@ impl Client {
             not_before: plan.not_before.map(stamp),
             labels: plan.labels.clone(),
             expected_seconds: plan.says_length.then_some(plan.audio_seconds as u32),
+            generation: None,
+            webhook: None,
         };
         let tenant =
             TenantId::new(format!("tenant-{}", plan.tenant)).expect("a constant and a number are an id");

@@ -368,6 +368,8 @@ fn submission(upload: &str, sampler: Sampler, number: u64) -> Call {
             not_before: None,
             labels: vec![],
             expected_seconds: None,
+            generation: None,
+            webhook: None,
         }),
         idempotency_key: None,
     }

@@ -1,0 +1,6 @@
+//! Projects, transcripts and generations: what products ask for, and what they get.
+
+pub mod call;
+pub mod request;
+pub mod route;
+pub mod view;

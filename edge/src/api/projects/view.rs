@@ -1,0 +1,463 @@
+//! What clients get of projects and generations.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use shared_protocol::{
+    GenerationId, JobId, OutputKind, Phase, Priority, ProjectId, Sampler, TimestampMs, UploadId,
+};
+
+use super::super::view::{JobView, PutInstruction};
+use crate::outbox::EndpointId;
+use crate::project::{
+    Audio, CompletedBy, EventName, Failure, Generation, Head, Project, ProjectEvent, TranscriptMode,
+    TranscriptPart, TranscriptSource, TranscriptVersion, TranscriptionFailure, TranscriptionState, Upload,
+    UploadState, UploadWay,
+};
+
+/// A project.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProjectView {
+    /// Its name.
+    pub project_id: ProjectId,
+    /// The recording's name.
+    pub name: String,
+    /// When it was made.
+    pub created_at_ms: TimestampMs,
+    /// The client's own notes.
+    pub metadata: BTreeMap<String, String>,
+    /// Language of the recording, as the client said it.
+    pub language: Option<String>,
+    /// Its recording.
+    pub upload: UploadView,
+    /// The latest version of its transcript.
+    pub transcript: Option<TranscriptVersionView>,
+    /// The latest request that a recogniser makes one.
+    pub transcription: TranscriptionView,
+    /// How many generations it has.
+    pub generations: u32,
+    /// The number of its latest event.
+    pub last_event: u64,
+}
+
+/// The recording of a project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UploadView {
+    /// Its name.
+    pub upload_id: UploadId,
+    /// `pending`, `arrived` (nobody has said yet that it is complete), `complete` or `abandoned`.
+    pub state: UploadStateView,
+    /// Bytes.
+    pub size: u64,
+    /// Media type.
+    pub content_type: String,
+    /// When it was known to be complete.
+    pub completed_at_ms: Option<TimestampMs>,
+    /// Who said so: the client, or the edge's own look.
+    pub completed_by: Option<CompletedBy>,
+    /// Of an upload in parts: bytes of each part but the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_size: Option<u64>,
+    /// Of an upload in parts: the numbers of those that arrived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Vec<u16>>,
+}
+
+/// Where an upload is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UploadStateView {
+    /// On its way, or not yet sent.
+    Pending,
+    /// Seen by the edge.
+    Arrived,
+    /// There.
+    Complete,
+    /// Given up.
+    Abandoned,
+}
+
+impl UploadView {
+    /// An upload as its owner sees it.
+    pub fn of(upload: &Upload) -> Self {
+        let (state, completed_at_ms, completed_by) = match upload.state {
+            UploadState::Pending => (UploadStateView::Pending, None, None),
+            UploadState::Arrived { .. } => (UploadStateView::Arrived, None, None),
+            UploadState::Complete { at, by } => (UploadStateView::Complete, Some(at), Some(by)),
+            UploadState::Abandoned { .. } => (UploadStateView::Abandoned, None, None),
+        };
+        let (part_size, parts) = match &upload.way {
+            UploadWay::Direct => (None, None),
+            UploadWay::Multipart { part_size, parts, .. } => {
+                (Some(*part_size), Some(parts.keys().copied().collect()))
+            }
+        };
+        Self {
+            upload_id: upload.upload_id.clone(),
+            state,
+            size: upload.size,
+            content_type: upload.content_type.clone(),
+            completed_at_ms,
+            completed_by,
+            part_size,
+            parts,
+        }
+    }
+}
+
+/// A version of a transcript, without its words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TranscriptVersionView {
+    /// From 1.
+    pub version: u32,
+    /// Who made it.
+    pub source: TranscriptSource,
+    /// Since when it is there.
+    pub at_ms: TimestampMs,
+    /// Words with times in it.
+    pub words: u32,
+    /// Its language.
+    pub language: Option<String>,
+}
+
+impl TranscriptVersionView {
+    /// A version as its owner sees it.
+    pub fn of(version: &TranscriptVersion) -> Self {
+        Self {
+            version: version.version,
+            source: version.source,
+            at_ms: version.at,
+            words: version.words,
+            language: version.language.clone(),
+        }
+    }
+}
+
+/// A request that a recogniser makes a transcript.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TranscriptionView {
+    /// `none`, `running`, `done`, `failed`, or `superseded` by a transcript of the client's.
+    pub state: TranscriptionState,
+    /// When it began.
+    pub started_at_ms: Option<TimestampMs>,
+    /// When it ended.
+    pub ended_at_ms: Option<TimestampMs>,
+    /// Failed attempts.
+    pub failures: u32,
+    /// Why it failed, or why its last attempt did.
+    pub failure: Option<TranscriptionFailure>,
+}
+
+impl ProjectView {
+    /// A project as its owner sees it.
+    pub fn of(project: &Project) -> Self {
+        let Head { id, created_at, metadata, language, upload, transcription, last_event, .. } =
+            project.head();
+        Self {
+            project_id: id.clone(),
+            name: upload.name.clone(),
+            created_at_ms: *created_at,
+            metadata: metadata.clone(),
+            language: language.clone(),
+            upload: UploadView::of(upload),
+            transcript: project.latest_transcript().map(TranscriptVersionView::of),
+            transcription: TranscriptionView {
+                state: transcription.state,
+                started_at_ms: transcription.started_at,
+                ended_at_ms: transcription.ended_at,
+                failures: transcription.failures,
+                failure: transcription.failure.clone(),
+            },
+            generations: u32::try_from(project.generations().count()).unwrap_or(u32::MAX),
+            last_event: *last_event,
+        }
+    }
+}
+
+/// Answer to `POST /v1/projects`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProjectCreated {
+    /// The project.
+    pub project: ProjectView,
+    /// How to put its recording; absent once that is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub put: Option<PutInstruction>,
+    /// Of an upload in parts: how to put each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<PartsInstruction>,
+    /// Until when the ticket works. `GET` the project's upload for another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at_ms: Option<TimestampMs>,
+}
+
+/// Requests to make: one for each part, in any order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PartsInstruction {
+    /// `PUT`.
+    pub method: &'static str,
+    /// Relative to the API; `{part}` stands for the part's number, from 1.
+    pub url: String,
+    /// To send unchanged.
+    pub headers: BTreeMap<&'static str, String>,
+    /// Bytes of each part but the last.
+    pub part_size: u64,
+    /// How many parts there are.
+    pub count: u32,
+    /// The numbers of those that are missing.
+    pub missing: Vec<u16>,
+}
+
+/// A page of a tenant's projects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProjectList {
+    /// Newest first.
+    pub projects: Vec<ProjectEntryView>,
+    /// Where the next page starts, if there is one.
+    pub next_cursor: Option<String>,
+}
+
+/// A project in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProjectEntryView {
+    /// Its name.
+    pub project_id: ProjectId,
+    /// The recording's name.
+    pub name: String,
+    /// When it was made.
+    pub created_at_ms: TimestampMs,
+}
+
+/// A generation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GenerationView {
+    /// Its name.
+    pub generation_id: GenerationId,
+    /// Its project.
+    pub project_id: ProjectId,
+    /// Its one job, whose files and playback are its own.
+    pub job_id: JobId,
+    /// `waiting_for_upload`, `dispatching`, `queued`, `restoring`, `audio_ready` (its transcript is still missing), `cancelling`,
+    /// `completed`, `failed` or `cancelled`.
+    pub state: String,
+    /// When it was asked for.
+    pub created_at_ms: TimestampMs,
+    /// When it ended.
+    pub ended_at_ms: Option<TimestampMs>,
+    /// How.
+    pub sampler: Sampler,
+    /// What it leaves behind.
+    pub outputs: Vec<OutputKind>,
+    /// Class in the queue.
+    pub priority: Priority,
+    /// The webhook that is told.
+    pub webhook_id: Option<EndpointId>,
+    /// The client's own notes.
+    pub metadata: BTreeMap<String, String>,
+    /// Its audio.
+    pub audio: AudioView,
+    /// Its transcript.
+    pub transcript: TranscriptPartView,
+    /// Why it failed.
+    pub failure: Option<Failure>,
+    /// How far its restore is, while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ProgressView>,
+}
+
+/// The audio of a generation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AudioView {
+    /// `waiting_for_upload`, `dispatching`, `queued`, `restoring`, `ready`, `failed` or `cancelled`.
+    pub state: String,
+    /// When a worker began.
+    pub started_at_ms: Option<TimestampMs>,
+    /// When something could be heard first.
+    pub first_audio_at_ms: Option<TimestampMs>,
+    /// Since when it is there.
+    pub ready_at_ms: Option<TimestampMs>,
+    /// Length of the recording: what is charged.
+    pub audio_seconds: Option<f64>,
+    /// The version of the transcript that the restore could make use of.
+    pub conditioned_on: Option<u32>,
+    /// Why the scheduler has not taken its job yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+}
+
+/// The transcript of a generation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TranscriptPartView {
+    /// What was asked for.
+    pub mode: TranscriptMode,
+    /// `not_needed`, `waiting`, `ready` or `failed`.
+    pub state: String,
+    /// Which version, once it is ready. While the generation is not complete a later one takes its place.
+    pub version: Option<u32>,
+}
+
+/// How far a restore is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProgressView {
+    /// What is being done.
+    pub phase: Option<Phase>,
+    /// 0 to 1.
+    pub fraction: f64,
+    /// Length of what can be played.
+    pub published_seconds: f64,
+    /// Length of the recording.
+    pub audio_seconds: Option<f64>,
+}
+
+impl ProgressView {
+    /// How far a job is.
+    pub fn of(job: &JobView) -> Self {
+        Self {
+            phase: job.phase,
+            fraction: job.progress,
+            published_seconds: job.published_seconds,
+            audio_seconds: job.audio_seconds,
+        }
+    }
+}
+
+impl GenerationView {
+    /// A generation as its owner sees it.
+    pub fn of(project: &ProjectId, generation: &Generation) -> Self {
+        let request = &generation.request;
+        let state = generation.state();
+        Self {
+            generation_id: generation.id.clone(),
+            project_id: project.clone(),
+            job_id: generation.job_id.clone(),
+            state: state.to_owned(),
+            created_at_ms: generation.created_at,
+            ended_at_ms: generation.ended_at,
+            sampler: request.sampler,
+            outputs: request.outputs.clone(),
+            priority: request.priority,
+            webhook_id: request.webhook.clone(),
+            metadata: request.metadata.clone(),
+            audio: AudioView::of(generation),
+            transcript: TranscriptPartView::of(generation),
+            failure: generation.failure().filter(|_| state == "failed").cloned(),
+            progress: None,
+        }
+    }
+}
+
+impl AudioView {
+    fn of(generation: &Generation) -> Self {
+        let mut view = Self {
+            state: String::new(),
+            started_at_ms: None,
+            first_audio_at_ms: None,
+            ready_at_ms: None,
+            audio_seconds: None,
+            conditioned_on: generation.conditioned_on,
+            trouble: None,
+        };
+        let state = match &generation.audio {
+            Audio::WaitingForUpload => "waiting_for_upload",
+            Audio::Dispatching { trouble, .. } => {
+                view.trouble.clone_from(trouble);
+                "dispatching"
+            }
+            Audio::Restoring { started_at, first_audio_at, .. } => {
+                (view.started_at_ms, view.first_audio_at_ms) = (*started_at, *first_audio_at);
+                if started_at.is_some() { "restoring" } else { "queued" }
+            }
+            Audio::Ready(ready) => {
+                (view.started_at_ms, view.first_audio_at_ms) = (ready.started_at, ready.first_audio_at);
+                (view.ready_at_ms, view.audio_seconds) = (Some(ready.at), Some(ready.audio_seconds));
+                "ready"
+            }
+            Audio::Failed { .. } => "failed",
+            Audio::Cancelled { .. } => "cancelled",
+        };
+        view.state = state.to_owned();
+        view
+    }
+}
+
+impl TranscriptPartView {
+    fn of(generation: &Generation) -> Self {
+        let (state, version) = match &generation.transcript {
+            TranscriptPart::NotNeeded => ("not_needed", None),
+            TranscriptPart::Waiting => ("waiting", None),
+            TranscriptPart::Ready { version, .. } => ("ready", Some(*version)),
+            TranscriptPart::Failed { .. } => ("failed", None),
+        };
+        Self { mode: generation.request.transcript, state: state.to_owned(), version }
+    }
+}
+
+/// A page of a project's generations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GenerationList {
+    /// Newest first.
+    pub generations: Vec<GenerationView>,
+    /// Where the next page starts, if there is one.
+    pub next_cursor: Option<String>,
+}
+
+/// An event as listeners get it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventView {
+    /// Its number: what `Last-Event-ID` and `after` name.
+    pub sequence: u64,
+    /// What happened.
+    #[serde(rename = "type")]
+    pub name: EventName,
+    /// When.
+    pub at_ms: TimestampMs,
+    /// To which project.
+    pub project_id: ProjectId,
+    /// The generation as it was then, if it happened to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<GenerationView>,
+    /// The project as it was then, if it happened to no generation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<Box<ProjectView>>,
+}
+
+impl EventView {
+    /// An event with what it is about, as that is at the end of the event's turn.
+    pub fn of(project: &Project, event: &ProjectEvent) -> Self {
+        let id = &project.head().id;
+        let generation = event.generation.as_ref().and_then(|id| project.generation(id));
+        Self {
+            sequence: event.sequence,
+            name: event.name,
+            at_ms: event.at,
+            project_id: id.clone(),
+            generation: generation.map(|generation| GenerationView::of(id, generation)),
+            project: generation.is_none().then(|| Box::new(ProjectView::of(project))),
+        }
+    }
+}
+
+/// Answer to `GET /v1/projects/{projectId}/events` as JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventList {
+    /// In their order.
+    pub events: Vec<EventView>,
+    /// What to ask with next, as `after`.
+    pub last_event: u64,
+    /// Events between `after` and the first one here are not kept any more.
+    pub gap: bool,
+}

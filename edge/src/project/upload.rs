@@ -1,0 +1,185 @@
+//! The recording of a project on its way into storage.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use shared_protocol::{DurationMs, TimestampMs, UploadId};
+
+/// The client's own word that its upload is complete is waited for so long after the content was seen to arrive. Only then the edge
+/// looks for itself, so that the two never collide.
+pub const BACKUP_CHECK_AFTER: DurationMs = DurationMs::from_secs(30);
+
+/// An upload of which nothing more arrived for so long is given up. Storage itself drops unfinished parts after seven days.
+pub const ABANDONED_AFTER: DurationMs = DurationMs::from_secs(24 * 60 * 60);
+
+/// How the content comes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "way")]
+pub enum UploadWay {
+    /// In one request.
+    Direct,
+    /// In parts, which storage puts together.
+    #[serde(rename_all = "camelCase")]
+    Multipart {
+        /// Storage's name for it.
+        storage_id: String,
+        /// Bytes of each part but the last.
+        part_size: u64,
+        /// Those that arrived, by their numbers from 1.
+        parts: BTreeMap<u16, StoredPart>,
+    },
+}
+
+/// A part that arrived.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredPart {
+    /// Storage's name for its content.
+    pub etag: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Where the content is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "state")]
+pub enum UploadState {
+    /// On its way, or not yet sent.
+    Pending,
+    /// The edge has seen it arrive; the client has not said that it is complete.
+    #[serde(rename_all = "camelCase")]
+    Arrived {
+        /// When.
+        at: TimestampMs,
+    },
+    /// There.
+    #[serde(rename_all = "camelCase")]
+    Complete {
+        /// When it was known to be.
+        at: TimestampMs,
+        /// Who said so.
+        by: CompletedBy,
+    },
+    /// Given up: it did not come in time.
+    #[serde(rename_all = "camelCase")]
+    Abandoned {
+        /// When.
+        at: TimestampMs,
+        /// What had arrived of it is thrown away.
+        swept: bool,
+    },
+}
+
+/// Who said that an upload is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CompletedBy {
+    /// The client.
+    Client,
+    /// The edge's own look, because the client did not say it.
+    Edge,
+}
+
+/// One recording on its way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Upload {
+    /// Its name in storage.
+    pub upload_id: UploadId,
+    /// The recording's name.
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+    /// Media type, as the client gave it.
+    pub content_type: String,
+    /// SHA-256 announced, in hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// How it comes.
+    #[serde(flatten)]
+    pub way: UploadWay,
+    /// Where it is.
+    #[serde(flatten)]
+    pub state: UploadState,
+    /// When it was announced.
+    pub announced_at: TimestampMs,
+    /// When something of it arrived last.
+    pub last_news_at: TimestampMs,
+}
+
+impl Upload {
+    /// Whether its content is there.
+    pub fn is_complete(&self) -> bool {
+        matches!(self.state, UploadState::Complete { .. })
+    }
+
+    /// Whether it may still come.
+    pub fn is_open(&self) -> bool {
+        matches!(self.state, UploadState::Pending | UploadState::Arrived { .. })
+    }
+
+    /// When the edge looks for itself whether it is there: a while after the content was seen, or when it would be given up.
+    pub fn check_at(&self) -> Option<TimestampMs> {
+        match self.state {
+            UploadState::Pending => Some(self.last_news_at + ABANDONED_AFTER),
+            UploadState::Arrived { at } => Some(at + BACKUP_CHECK_AFTER),
+            UploadState::Complete { .. } | UploadState::Abandoned { .. } => None,
+        }
+    }
+
+    /// Its content was seen to arrive.
+    pub fn arrived(&mut self, now: TimestampMs) -> bool {
+        if self.state != UploadState::Pending {
+            return false;
+        }
+        self.last_news_at = now;
+        self.state = UploadState::Arrived { at: now };
+        true
+    }
+
+    /// A part arrived. One that arrives anew takes the place of the earlier one, as it does in storage.
+    pub fn part_arrived(&mut self, now: TimestampMs, number: u16, part: StoredPart) -> bool {
+        if !self.is_open() {
+            return false;
+        }
+        let UploadWay::Multipart { parts, .. } = &mut self.way else { return false };
+        self.last_news_at = now;
+        parts.insert(number, part);
+        true
+    }
+
+    /// Its content is there. Who says it first is remembered.
+    pub fn complete(&mut self, now: TimestampMs, by: CompletedBy) -> bool {
+        if !self.is_open() {
+            return false;
+        }
+        self.last_news_at = now;
+        self.state = UploadState::Complete { at: now, by };
+        true
+    }
+
+    /// The edge looked, and the content is not there. Says whether the upload is given up with that.
+    pub fn missed(&mut self, now: TimestampMs) -> bool {
+        match self.state {
+            UploadState::Arrived { .. } => {
+                self.state = UploadState::Pending;
+                false
+            }
+            UploadState::Pending if now >= self.last_news_at + ABANDONED_AFTER => {
+                self.state = UploadState::Abandoned { at: now, swept: false };
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// What had arrived of it is thrown away.
+    pub fn swept(&mut self) -> bool {
+        match &mut self.state {
+            UploadState::Abandoned { swept, .. } if !*swept => {
+                *swept = true;
+                true
+            }
+            _ => false,
+        }
+    }
+}
