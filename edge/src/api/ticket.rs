@@ -7,7 +7,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
-use shared_protocol::{Attempt, DurationMs, JobId, TenantId, TimestampMs, UploadId};
+use shared_protocol::{Attempt, DurationMs, JobId, ProjectId, TenantId, TimestampMs, UploadId};
 
 use super::key::sha256_from_hex;
 
@@ -59,6 +59,9 @@ pub struct UploadClaims {
     /// SHA-256 announced, in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// The project whose recording it is, if it is one's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<ProjectId>,
 }
 
 /// See [`Claims::Job`].

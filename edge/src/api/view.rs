@@ -9,7 +9,7 @@ use shared_protocol::{
 };
 
 use super::stems::StemsView;
-use crate::scheduler::{Job, JobState, Scheduler};
+use crate::scheduler::{Job, JobState, Reason, Scheduler, Transition};
 
 /// A job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,9 @@ pub struct JobView {
     pub created_at_ms: TimestampMs,
     /// When a worker first accepted it.
     pub started_at_ms: Option<TimestampMs>,
+    /// When the attempt that runs, or that made the result, was accepted by its worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt_started_at_ms: Option<TimestampMs>,
     /// When it ended.
     pub ended_at_ms: Option<TimestampMs>,
     /// Who has it, or had it last.
@@ -118,6 +121,7 @@ impl JobView {
             outputs: job.request.outputs.clone(),
             created_at_ms: job.created_at,
             started_at_ms: job.started_at,
+            attempt_started_at_ms: attempt_started_at(job),
             ended_at_ms: job.ended_at,
             worker: job.last_worker().cloned(),
             phase: progress.map(|p| p.phase),
@@ -141,6 +145,16 @@ impl JobView {
             generation_id: job.request.generation.as_ref().map(|of| of.generation_id.clone()),
         }
     }
+}
+
+/// When the attempt that runs, or that made the result, was accepted.
+fn attempt_started_at(job: &Job) -> Option<TimestampMs> {
+    let attempt = job.accepted.unwrap_or(job.attempt);
+    let took = |step: &&Transition| {
+        let reasons = [Reason::Accepted, Reason::ListedByWorker, Reason::KeptByWorker];
+        step.attempt == attempt && reasons.contains(&step.reason)
+    };
+    job.history.iter().find(took).map(|step| step.at)
 }
 
 /// Answer to `GET /v1/jobs`.

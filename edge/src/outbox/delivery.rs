@@ -118,6 +118,7 @@ impl Outbox {
             endpoint: endpoint.clone(),
             url: lane.endpoint.url.clone(),
             event: row.event.clone(),
+            published_at: row.queued_at,
             attempt: row.attempts + 1,
             timeout: DELIVERY_TIMEOUT,
         })));

@@ -1,6 +1,6 @@
 //! What the outbox wants done. The shell does all saves in one transaction, then the aborts, then the deliveries.
 
-use shared_protocol::DurationMs;
+use shared_protocol::{DurationMs, TimestampMs};
 
 use super::endpoint::Endpoint;
 use super::event::{EndpointId, EventId};
@@ -47,6 +47,8 @@ pub struct Delivery {
     pub url: String,
     /// Sent as `webhook-id`.
     pub event: EventId,
+    /// When it was published.
+    pub published_at: TimestampMs,
     /// From 1.
     pub attempt: u32,
     /// The request is cut off after this.

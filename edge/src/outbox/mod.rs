@@ -188,6 +188,16 @@ impl Outbox {
         self.lanes.values().map(|lane| &lane.endpoint)
     }
 
+    /// An endpoint that somebody set up.
+    pub fn webhook(&self, id: &EndpointId) -> Option<&Endpoint> {
+        self.endpoint(id).filter(|endpoint| !endpoint.is_of_projects())
+    }
+
+    /// All endpoints that somebody set up.
+    pub fn webhooks(&self) -> impl Iterator<Item = &Endpoint> {
+        self.endpoints().filter(|endpoint| !endpoint.is_of_projects())
+    }
+
     /// Whether there is any endpoint.
     pub fn has_endpoints(&self) -> bool {
         !self.lanes.is_empty()

@@ -35,8 +35,7 @@ pub use generation::{
 pub use job_news::{JobNews, JobNewsState};
 pub use outcome::ErrandOutcome;
 pub use transcript::{
-    MAX_ATTEMPTS, MAX_VERSIONS, TranscriptSource, TranscriptVersion, Transcription, TranscriptionFailure,
-    TranscriptionState,
+    MAX_ATTEMPTS, MAX_VERSIONS, TranscriptSource, TranscriptVersion, Transcription, TranscriptionState,
 };
 pub use upload::{
     ABANDONED_AFTER, BACKUP_CHECK_AFTER, CompletedBy, StoredPart, Upload, UploadState, UploadWay,
@@ -395,6 +394,21 @@ impl Project {
         Ok(())
     }
 
+    /// The generation that was asked for before under the same key.
+    ///
+    /// # Errors
+    /// [`Refusal::GenerationNotFound`], [`Refusal::KeyReused`].
+    pub fn known(&self, new: &NewGeneration) -> Result<&GenerationId, Refusal> {
+        let key = new.idempotency_key.as_ref().ok_or(Refusal::GenerationNotFound)?;
+        let earlier = self.generations.values().find(|earlier| earlier.idempotency_key.as_ref() == Some(key));
+        let earlier = earlier.ok_or(Refusal::GenerationNotFound)?;
+        if earlier.request == new.request {
+            Ok(&earlier.id)
+        } else {
+            Err(Refusal::KeyReused { by: format!("generation {}", earlier.id) })
+        }
+    }
+
     /// A generation is wanted.
     ///
     /// # Errors
@@ -404,16 +418,10 @@ impl Project {
         if self.generations.contains_key(&new.id) {
             return Ok(Asked::New(new.id));
         }
-        if let Some(key) = &new.idempotency_key {
-            let earlier =
-                self.generations.values().find(|earlier| earlier.idempotency_key.as_ref() == Some(key));
-            if let Some(earlier) = earlier {
-                return if earlier.request == new.request {
-                    Ok(Asked::Known(earlier.id.clone()))
-                } else {
-                    Err(Refusal::KeyReused { by: format!("generation {}", earlier.id) })
-                };
-            }
+        match self.known(&new) {
+            Ok(id) => return Ok(Asked::Known(id.clone())),
+            Err(Refusal::GenerationNotFound) => {}
+            Err(refusal) => return Err(refusal),
         }
         if matches!(self.head.upload.state, UploadState::Abandoned { .. }) {
             return Err(Refusal::UploadAbandoned);

@@ -4,7 +4,7 @@ use shared_protocol::{DurationMs, GenerationId, TimestampMs, Transcript};
 
 use super::errand::Errand;
 use super::generation::{Audio, Failure, TranscriptPart, UsageState};
-use super::transcript::{TranscriptSource, TranscriptionFailure, TranscriptionState};
+use super::transcript::{TranscriptSource, TranscriptionState};
 use super::upload::CompletedBy;
 use super::{CANCEL_AGAIN_AFTER, Effect, EventName, JobNews, JobNewsState, Project};
 
@@ -40,7 +40,7 @@ pub enum ErrandOutcome {
     /// There is no transcript this time.
     TranscriptionFailed {
         /// Why.
-        failure: TranscriptionFailure,
+        failure: Failure,
         /// Whether another attempt may succeed.
         retryable: bool,
         /// Tried again after this, if at all.
@@ -188,14 +188,7 @@ impl Project {
 
     /// Every generation that waits for a recogniser's transcript goes without one. Its audio is not touched by that.
     fn no_transcript(&mut self, now: TimestampMs) {
-        let failure = self.head.transcription.failure.clone();
-        let (code, message) = failure.map_or_else(
-            || ("transcription_failed".to_owned(), "the recording could not be transcribed".to_owned()),
-            |failure| (failure.code, failure.message),
-        );
-        let advice =
-            "The restored audio is there. Give a transcript, or ask for a transcription again.".to_owned();
-        let failure = Failure { code, message, advice };
+        let Some(failure) = self.head.transcription.failure.clone() else { return };
         for generation in self.generations.values_mut() {
             if generation.transcript == TranscriptPart::Waiting
                 && generation.request.transcript == super::TranscriptMode::Required

@@ -1,7 +1,10 @@
 //! The versions of a project's transcript, and the request that has one made.
 
 use serde::{Deserialize, Serialize};
+
 use shared_protocol::{DurationMs, TimestampMs};
+
+use super::generation::Failure;
 
 /// Attempts at one transcription before it is given up.
 pub const MAX_ATTEMPTS: u32 = 6;
@@ -36,16 +39,6 @@ pub struct TranscriptVersion {
     pub language: Option<String>,
 }
 
-/// Why there is no transcript: a stable code, and a text that says what to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TranscriptionFailure {
-    /// Stable name.
-    pub code: String,
-    /// What happened, and what to do.
-    pub message: String,
-}
-
 /// The latest request that a recogniser transcribes the recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -68,7 +61,7 @@ pub struct Transcription {
     pub ended_at: Option<TimestampMs>,
     /// Why it failed, or why its last attempt did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<TranscriptionFailure>,
+    pub failure: Option<Failure>,
 }
 
 /// Where a transcription is.
@@ -118,12 +111,7 @@ impl Transcription {
     }
 
     /// An attempt came to nothing. Says whether that was the last one.
-    pub fn attempt_failed(
-        &mut self,
-        now: TimestampMs,
-        failure: TranscriptionFailure,
-        after: Option<DurationMs>,
-    ) -> bool {
+    pub fn attempt_failed(&mut self, now: TimestampMs, failure: Failure, after: Option<DurationMs>) -> bool {
         self.failures += 1;
         self.failure = Some(failure);
         if self.failures >= MAX_ATTEMPTS {

@@ -8,10 +8,11 @@ use std::rc::Weak;
 use std::time::Duration;
 
 use worker::{
-    AbortController, AbortSignal, Fetch, Headers, Method, Request, RequestInit, RequestRedirect, Response,
-    Result, console_error,
+    AbortController, AbortSignal, Env, Fetch, Headers, Method, Request, RequestInit, RequestRedirect,
+    Response, Result, console_error,
 };
 
+use super::call_project;
 use super::drive::Drive;
 use super::now;
 use super::timeout::or_timeout;
@@ -35,13 +36,34 @@ struct UnderWay {
     controller: AbortController,
 }
 
+/// Who is told.
+#[derive(Debug, Clone, Copy)]
+pub enum Recipient<'a> {
+    /// A webhook.
+    Web {
+        /// What its messages are signed with.
+        secrets: &'a [Secret],
+    },
+    /// The object of a project.
+    Project {
+        /// Where it is found.
+        env: &'a Env,
+    },
+}
+
+/// What is sent.
+enum Message {
+    Web(Request),
+    Project { env: Env, body: String },
+}
+
 impl Deliveries {
     /// Begins a request. `body` is what the row holds; nothing when it cannot be read, which is an outcome as well.
     pub fn begin(
         &self,
         drive: Weak<Drive>,
         delivery: Delivery,
-        secrets: &[Secret],
+        to: Recipient<'_>,
         body: Result<Option<String>>,
     ) -> impl Future<Output = ()> + use<> {
         let number = self.last_number.get() + 1;
@@ -49,14 +71,22 @@ impl Deliveries {
         let controller = AbortController::default();
         let signal = controller.signal();
         self.under_way.borrow_mut().insert(delivery.id, UnderWay { number, controller });
-        let request = body.and_then(|body| match body {
-            Some(body) => request(&delivery, secrets, body),
-            None => Err(worker::Error::RustError("the event has no body in the store".to_owned())),
+        let body = body.and_then(|body| {
+            body.ok_or_else(|| worker::Error::RustError("the event has no body in the store".to_owned()))
         });
+        let message = body.and_then(|body| match to {
+            Recipient::Web { secrets } => request(&delivery, secrets, body).map(Message::Web),
+            Recipient::Project { env } => Ok(Message::Project { env: env.clone(), body }),
+        });
+        let published_at = delivery.published_at;
         let (id, timeout) = (delivery.id, Duration::from_millis(delivery.timeout.0));
         async move {
-            let outcome = match request {
-                Ok(request) => outcome(request, &signal, timeout).await,
+            let outcome = match message {
+                Ok(Message::Web(request)) => outcome(request, &signal, timeout).await,
+                Ok(Message::Project { env, body }) => {
+                    let told = or_timeout(call_project::tell(&env, &body, published_at), timeout).await;
+                    told.unwrap_or(DeliveryOutcome::TimedOut)
+                }
                 Err(error) => DeliveryOutcome::NotConnected { detail: error.to_string() },
             };
             let Some(drive) = drive.upgrade() else { return };

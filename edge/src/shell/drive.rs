@@ -11,13 +11,13 @@ use shared_protocol::{Assign, DurationMs, SchedulerMessage, TimestampMs};
 use uuid::Uuid;
 use worker::{Date, Env, Result, ScheduledTime, State, console_error, js_sys};
 
-use super::deliveries::Deliveries;
+use super::deliveries::{Deliveries, Recipient};
 use super::store::Store;
 use super::usage::Usage;
 use super::{auth, now, predecessor, settings, sockets, webhook_policy};
 use crate::api::ticket::{Claims, JOB_TICKET_LIFETIME, JobClaims, TicketKeys};
 use crate::job_events;
-use crate::outbox::{self, DeliveryId, DeliveryOutcome, Outbox, OutboxConfig};
+use crate::outbox::{self, DeliveryId, DeliveryOutcome, Endpoint, Outbox, OutboxConfig};
 use crate::scheduler::{Config, ConnectionId, Effect, Offer, Scheduler};
 
 /// An alarm that should have fired this long ago was dropped by the platform.
@@ -45,6 +45,7 @@ pub struct Drive {
     /// Itself, for deliveries, whose outcomes come after the turn that began them.
     this: Weak<Self>,
     state: State,
+    env: Env,
     store: Store,
     usage: Rc<Usage>,
     config: Config,
@@ -67,6 +68,7 @@ impl Drive {
             store: Store::new(state.storage(), Rc::clone(&usage)),
             usage,
             config: settings::of_scheduler(env),
+            env: env.clone(),
             outbox_config: OutboxConfig { urls: webhook_policy(env), ..OutboxConfig::default() },
             deliveries: Deliveries::default(),
             ticket_keys,
@@ -172,9 +174,11 @@ impl Drive {
         self.deliveries.abort_all();
         let stored = self.store.outbox()?;
         let (config, rows, last_row) = (self.outbox_config.clone(), stored.rows, stored.last_row);
+        let mut endpoints = stored.endpoints;
+        endpoints.push(Endpoint::of_projects());
         Ok(Brains {
             scheduler: Scheduler::restore(self.config.clone(), now, restored),
-            outbox: Outbox::restore(config, now, stored.endpoints, rows, last_row),
+            outbox: Outbox::restore(config, now, endpoints, rows, last_row),
         })
     }
 
@@ -192,7 +196,12 @@ impl Drive {
             let Some(endpoint) = outbox.endpoint(&delivery.endpoint) else { continue };
             let body = self.store.outbox_body(delivery.row);
             let this = Weak::clone(&self.this);
-            self.state.wait_until(self.deliveries.begin(this, delivery, &endpoint.secrets, body));
+            let to = if endpoint.is_of_projects() {
+                Recipient::Project { env: &self.env }
+            } else {
+                Recipient::Web { secrets: &endpoint.secrets }
+            };
+            self.state.wait_until(self.deliveries.begin(this, delivery, to, body));
         }
     }
 

@@ -4,7 +4,9 @@ use uuid::Uuid;
 use worker::{Env, Request, Response, console_error};
 
 use super::fault::Fault;
-use super::{admin, auth, body, call_scheduler, jobs, listening, parts, respond, uploads, webhooks, workers};
+use super::{
+    admin, auth, body, call_scheduler, jobs, listening, parts, projects, respond, uploads, webhooks, workers,
+};
 use crate::api::ApiError;
 use crate::api::call::{Call, Reply};
 use crate::api::route::{self, Route};
@@ -68,6 +70,7 @@ async fn dispatch(request: &mut Request, env: &Env, path: &str, request_id: &str
         Route::Media(id, media) => listening::with_key(request, env, id, media).await,
         Route::PlayState(ticket) => listening::state(env, &ticket).await,
         Route::Play(ticket, media) => listening::with_link(request, env, &ticket, media).await,
+        Route::Projects(route) => projects::handle(request, env, route).await,
         Route::WorkerConnect => workers::connect(request, env).await,
         Route::WorkerUpload => workers::upload(request, env).await,
         Route::WorkerObject(job, attempt, object) => {

@@ -1,6 +1,6 @@
 //! Jobs as their clients see them.
 
-use shared_protocol::{JobId, OutputKind, Source};
+use shared_protocol::{JobId, OutputKind, Source, TenantId};
 use uuid::Uuid;
 use worker::{Env, Request, Response};
 
@@ -82,7 +82,11 @@ pub async fn cancel_job(request: &Request, env: &Env, job_id: JobId) -> Result<R
 
 pub async fn files(request: &Request, env: &Env, id: &JobId) -> Result<Response, Fault> {
     let client = auth::client(request, env).await?;
-    let detail = call_scheduler::job(env, &client.tenant, id).await?;
+    files_of(env, &client.tenant, id).await
+}
+
+pub async fn files_of(env: &Env, tenant: &TenantId, id: &JobId) -> Result<Response, Fault> {
+    let detail = call_scheduler::job(env, tenant, id).await?;
     let files = detail.outcome.map(|outcome| outcome.files).unwrap_or_default();
     let mut list = FileList::of(&files, &FileList::base(id));
     if detail.job.outputs.contains(&OutputKind::Stems) {

@@ -37,13 +37,22 @@ pub async fn state(env: &Env, ticket: &str) -> Result<Response, Fault> {
 }
 
 pub async fn create_playback(request: &mut Request, env: &Env, id: &JobId) -> Result<Response, Fault> {
-    let client = auth::writer(request, env).await?;
+    let client = auth::client(request, env).await?;
+    create_playback_of(request, env, &client.tenant, id).await
+}
+
+pub async fn create_playback_of(
+    request: &mut Request,
+    env: &Env,
+    tenant: &TenantId,
+    id: &JobId,
+) -> Result<Response, Fault> {
     let body = json_body(request).await?;
     let create: CreatePlayback =
         if body.is_empty() { CreatePlayback::default() } else { request::parse_json(&body)? };
     let expires_at = now() + create.lifetime()?;
-    let detail = call_scheduler::job(env, &client.tenant, id).await?;
-    let claims = PlayClaims { tenant: client.tenant, job_id: id.clone(), upload_id: detail.upload_id };
+    let detail = call_scheduler::job(env, tenant, id).await?;
+    let claims = PlayClaims { tenant: tenant.clone(), job_id: id.clone(), upload_id: detail.upload_id };
     let ticket = auth::ticket_keys(env)?.sign(Claims::Play(claims), expires_at);
     let origin = request.url()?.origin().ascii_serialization();
     let created = PlaybackCreated {

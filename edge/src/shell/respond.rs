@@ -1,13 +1,33 @@
 //! Answers: JSON, problems, and the headers that each has.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
-use worker::{Headers, Response, ResponseBuilder, Result};
+use sha2::{Digest, Sha256};
+use worker::{Headers, Request, Response, ResponseBuilder, Result};
 
+use super::fault::Fault;
 use crate::api::ApiError;
 
 /// A JSON answer. State is never cached: it may have changed by the next request.
 pub fn json<T: Serialize>(status: u16, body: &T) -> Result<Response> {
     ResponseBuilder::new().with_status(status).with_header("Cache-Control", "no-store")?.from_json(body)
+}
+
+/// A JSON answer with an entity tag made of its bytes, or none of it when the client has it already.
+pub fn json_with_etag<T: Serialize>(request: &Request, body: &T) -> std::result::Result<Response, Fault> {
+    let bytes = serde_json::to_vec(body).map_err(worker::Error::from)?;
+    let digest = Sha256::digest(&bytes);
+    let etag = format!("\"{}\"", URL_SAFE_NO_PAD.encode(digest.get(..16).unwrap_or_default()));
+    let known = request.headers().get("If-None-Match")?.unwrap_or_default();
+    let is_known =
+        known.split(',').any(|tag| tag.trim().trim_start_matches("W/") == etag || tag.trim() == "*");
+    let builder =
+        ResponseBuilder::new().with_header("Cache-Control", "no-cache")?.with_header("ETag", &etag)?;
+    if is_known {
+        return Ok(builder.with_status(304).empty());
+    }
+    Ok(builder.with_header("Content-Type", "application/json")?.fixed(bytes))
 }
 
 /// A problem as its answer.

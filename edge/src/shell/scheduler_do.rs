@@ -14,9 +14,10 @@ use worker::{
 
 use super::drive::Drive;
 use super::{now, respond, retention, sockets};
-use crate::api::call::{CONNECT_PATH, Call, JobDetail, Refusal, Reply, WORKER_KEY_HEADER};
+use crate::api::call::{Announced, CONNECT_PATH, Call, JobDetail, Refusal, Reply, WORKER_KEY_HEADER};
 use crate::api::request::ListJobs;
 use crate::api::view::{JobList, JobView, StatusView};
+use crate::outbox::{Event, Outbox};
 use crate::scheduler::{CancelOutcome, FollowUp, Job, JobRequest, JobState, NewJob, Submitted};
 
 /// Characters of a message type that is repeated in an `error`.
@@ -114,8 +115,15 @@ impl Scheduler {
 
     async fn answer(&self, call: Call) -> Result<Reply> {
         match call {
-            Call::Submit { tenant, job_id, request, idempotency_key } => {
+            Call::Submit { tenant, job_id, request, withdrawn: true, .. } => {
+                self.submit_withdrawn(tenant, job_id, *request).await
+            }
+            Call::Submit { tenant, job_id, request, idempotency_key, .. } => {
                 self.submit(tenant, job_id, *request, idempotency_key).await
+            }
+            Call::Announce(announced) => {
+                self.drive.turn_of_both(|brains, now| announce(&mut brains.outbox, now, *announced)).await?;
+                Ok(Reply::Announced)
             }
             Call::Job { tenant, job_id } => {
                 let Some(job) = self.find(&tenant, &job_id).await? else {
@@ -170,6 +178,18 @@ impl Scheduler {
                 }))
             }
         }
+    }
+
+    /// Takes a job as cancelled; one that was taken before is cancelled.
+    async fn submit_withdrawn(&self, tenant: TenantId, id: JobId, request: JobRequest) -> Result<Reply> {
+        if self.find(&tenant, &id).await?.is_none() {
+            let new = NewJob { id: id.clone(), tenant: tenant.clone(), request, idempotency_key: None };
+            self.drive.turn(|brain, now| brain.submit_withdrawn(now, new)).await?;
+        } else {
+            self.drive.turn(|brain, now| brain.cancel(now, &id)).await?;
+        }
+        let job = self.find(&tenant, &id).await?;
+        Ok(job.map_or(Reply::Refused(Refusal::NotFound), |job| Reply::Job(Box::new(JobDetail::of(&job)))))
     }
 
     async fn cancel(&self, tenant: &TenantId, id: &JobId) -> Result<Reply> {
@@ -230,4 +250,13 @@ fn unreadable(error: &DecodeError) -> ProtocolError {
         message: error.to_string().chars().take(MAX_TEXT_LENGTH).collect(),
         regarding: error.kind().map(|kind| kind.chars().take(MAX_KIND_LENGTH).collect()),
     }
+}
+
+/// Tells webhooks what happened to a generation. One that is told again, because the answer to its first telling was lost, keeps
+/// its id, by which receivers know it.
+fn announce(outbox: &mut Outbox, now: TimestampMs, announced: Announced) {
+    let Announced { id, tenant, job_id, kind, at, only, data } = announced;
+    let event = Event { id, tenant, job_id, in_project: false, only, kind, at, data };
+    outbox.drop_ended(now, &event.tenant, &event.job_id, kind);
+    outbox.publish(now, &event);
 }

@@ -7,8 +7,9 @@ use worker::{Env, Request, Response, console_error};
 use super::body::{content_length, json_body};
 use super::fault::Fault;
 use super::media::{self, NewObject, Put};
-use super::{auth, now, respond};
+use super::{auth, call_project, now, respond};
 use crate::api::key::sha256_from_hex;
+use crate::api::projects::call::Question;
 use crate::api::request::{self, CreateUpload};
 use crate::api::ticket::{Claims, UPLOAD_TICKET_LIFETIME, UploadClaims};
 use crate::api::view::{PutInstruction, UploadCreated, UploadStored, UploadView};
@@ -28,6 +29,7 @@ pub async fn create_upload(request: &mut Request, env: &Env) -> Result<Response,
         name: create.name,
         content_type: create.content_type.unwrap_or_else(|| "application/octet-stream".to_owned()),
         sha256: create.sha256,
+        project_id: None,
     });
     let ticket = auth::ticket_keys(env)?.sign(claims, expires_at);
     let put = PutInstruction {
@@ -63,6 +65,14 @@ pub async fn put_upload(request: &Request, env: &Env, id: &UploadId) -> Result<R
         Put::WasThere(object) if object.size() == claims.size => object,
         Put::WasThere(_) => return Err(ApiError::UploadExists.into()),
     };
+    if let Some(project) = &claims.project_id {
+        // The client's own word comes next. Should it not come, the project looks for itself; a project that cannot be told now
+        // looks later.
+        let told = call_project::ask(env, project, &claims.tenant, Question::Arrived).await;
+        if let Err(fault) = told {
+            console_error!("project {project} could not be told of its upload: {fault}");
+        }
+    }
     let stored = UploadStored { upload_id: id.clone(), size: object.size(), etag: object.etag() };
     Ok(respond::json(200, &stored)?)
 }

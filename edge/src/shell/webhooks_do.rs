@@ -37,8 +37,7 @@ impl Scheduler {
             }
             WebhookCall::Get { id } => self.webhook(&id, 200).await,
             WebhookCall::DeadLetters { id, limit, before } => {
-                let known =
-                    self.drive.turn_of_both(|brains, _| brains.outbox.endpoint(&id).is_some()).await?;
+                let known = self.drive.turn_of_both(|brains, _| brains.outbox.webhook(&id).is_some()).await?;
                 if !known {
                     return Ok(Reply::Refused(Refusal::WebhookNotFound));
                 }
@@ -119,14 +118,14 @@ fn dead_letters(store: &Store, act: &WebhookAct) -> Result<Vec<Row>> {
 
 fn views(outbox: &Outbox, store: &Store) -> Result<Vec<WebhookView>> {
     let mut views = Vec::new();
-    for endpoint in outbox.endpoints() {
+    for endpoint in outbox.webhooks() {
         views.extend(WebhookView::of(outbox, endpoint, store.count_dead_letters(&endpoint.id)?));
     }
     Ok(views)
 }
 
 fn view(outbox: &Outbox, store: &Store, id: &EndpointId) -> Result<Option<WebhookView>> {
-    let Some(endpoint) = outbox.endpoint(id) else { return Ok(None) };
+    let Some(endpoint) = outbox.webhook(id) else { return Ok(None) };
     Ok(WebhookView::of(outbox, endpoint, store.count_dead_letters(id)?))
 }
 

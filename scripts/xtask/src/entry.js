@@ -72,7 +72,7 @@ function lasting(Class) {
 }
 
 export const Scheduler = lasting(bindings.Scheduler);
-export const Project = lasting(bindings.Project);
+export const Project = lasting(bindings.ProjectObject);
 export const Tenant = lasting(bindings.Tenant);
 
 /** What a client is told when the module itself could not answer; the shape of every other error. */

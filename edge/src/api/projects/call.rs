@@ -64,6 +64,8 @@ pub enum Question {
         request: Box<GenerationRequest>,
         /// The client's key.
         idempotency_key: Option<String>,
+        /// Nothing new is admitted now: only what was asked for before under the same key is answered.
+        only_known: bool,
     },
     /// Its generations.
     Generations {

@@ -3,4 +3,6 @@
 pub mod call;
 pub mod request;
 pub mod route;
+pub mod stream;
+pub mod timeline;
 pub mod view;

@@ -11,8 +11,7 @@ use super::super::view::{JobView, PutInstruction};
 use crate::outbox::EndpointId;
 use crate::project::{
     Audio, CompletedBy, EventName, Failure, Generation, Head, Project, ProjectEvent, TranscriptMode,
-    TranscriptPart, TranscriptSource, TranscriptVersion, TranscriptionFailure, TranscriptionState, Upload,
-    UploadState, UploadWay,
+    TranscriptPart, TranscriptSource, TranscriptVersion, TranscriptionState, Upload, UploadState, UploadWay,
 };
 
 /// A project.
@@ -149,7 +148,7 @@ pub struct TranscriptionView {
     /// Failed attempts.
     pub failures: u32,
     /// Why it failed, or why its last attempt did.
-    pub failure: Option<TranscriptionFailure>,
+    pub failure: Option<Failure>,
 }
 
 impl ProjectView {

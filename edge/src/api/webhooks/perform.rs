@@ -19,11 +19,11 @@ pub fn perform(
     act: &WebhookAct,
     dead: Vec<Row>,
 ) -> Result<bool, Refusal> {
-    let known = outbox.endpoint(act.target()).cloned();
+    let known = outbox.webhook(act.target()).cloned();
     let changed = match (act, known) {
         (WebhookAct::Create { .. }, Some(_)) => return Ok(false),
         (WebhookAct::Create { endpoint }, None) => {
-            if outbox.endpoints().count() >= MAX_WEBHOOKS {
+            if outbox.webhooks().count() >= MAX_WEBHOOKS {
                 return Err(Refusal::TooManyWebhooks { limit: MAX_WEBHOOKS });
             }
             (**endpoint).clone()
