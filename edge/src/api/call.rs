@@ -9,7 +9,7 @@ use super::error::ApiError;
 use super::request::ListJobs;
 use super::view::{JobList, JobView, StatusView};
 use crate::outbox::{EndpointId, EventId, EventKind};
-use crate::scheduler::{FollowUp, Job, JobRequest, OperatorError, Playlist, SubmitError};
+use crate::scheduler::{AuditEntry, FollowUp, Job, JobRequest, OperatorError, Playlist, SubmitError};
 
 /// Path of a call on the object.
 pub const CALL_PATH: &str = "/call";
@@ -71,6 +71,11 @@ pub enum Call {
     Poke,
     /// What an operator asks or orders.
     Admin(AdminCall),
+    /// Keep entries about acts that were done in other objects, each once.
+    Audit {
+        /// The entries.
+        entries: Vec<AuditEntry>,
+    },
 }
 
 /// An event of a generation.
@@ -113,6 +118,8 @@ pub enum Reply {
     Poked,
     /// It waits in the outbox now, or nobody wants it.
     Announced,
+    /// The entries are kept.
+    Audited,
     /// An answer for an operator, as it goes out.
     #[serde(rename_all = "camelCase")]
     Admin {

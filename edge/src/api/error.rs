@@ -8,6 +8,7 @@ use super::key::KeyListError;
 use super::range::RangeError;
 use super::request::RequestError;
 use super::ticket::{TicketError, TicketKeyError};
+use crate::tenant::settings::UploadRefused;
 
 /// One condition that a client can meet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,8 +28,8 @@ pub enum ApiError {
     /// A key that is in no list.
     #[error("The key is not valid here. Ask the operator for a key of this environment and role.")]
     KeyInvalid,
-    /// An operator's key that allows only looking.
-    #[error("This operator's key may look and not act. Use one that may.")]
+    /// An operator's key, or a client's, that allows only looking.
+    #[error("This key may look and not change anything. Use one that may.")]
     KeyReadOnly,
     /// No ticket.
     #[error("Send the ticket that came with the upload or the job in the header Minifleet-Ticket.")]
@@ -179,6 +180,31 @@ pub enum ApiError {
         /// The bound.
         limit: usize,
     },
+    /// No such key of this tenant.
+    #[error("This tenant has no such key, or it is not valid any more. GET its keys for their ids.")]
+    KeyNotFound,
+    /// The bound of a tenant's valid keys is reached.
+    #[error("The tenant has {limit} valid keys, which is the limit. Revoke one first.")]
+    TooManyKeys {
+        /// The bound.
+        limit: usize,
+    },
+    /// A media type that the tenant may not upload.
+    #[error("Files of the type {media_type:?} are not taken here, only: {allowed}.")]
+    MediaTypeNotAllowed {
+        /// What was announced.
+        media_type: String,
+        /// Beginnings of what may be.
+        allowed: String,
+    },
+    /// Too many requests.
+    #[error("{what} Try again in {retry_after_seconds} s.")]
+    RateLimited {
+        /// What there were too many of.
+        what: &'static str,
+        /// When there is room again.
+        retry_after_seconds: u32,
+    },
     /// This month's quota is used up.
     #[error(
         "This month's quota is used up: {used_seconds} of {quota_seconds} seconds of audio. The month ends on {next_month}-01 00:00 UTC; until then ask the operator for more."
@@ -283,6 +309,12 @@ impl ApiError {
             Self::TooManyWebhooks { .. } => row(409, "too_many_webhooks", "Too many webhooks"),
             Self::IdempotencyMismatch { .. } => row(409, "idempotency_mismatch", "Key of another request"),
             Self::QueueFull { .. } => row_retry(429, "queue_full", "Queue full", 30),
+            Self::KeyNotFound => row(404, "key_not_found", "No such key"),
+            Self::TooManyKeys { .. } => row(409, "too_many_keys", "Too many keys"),
+            Self::MediaTypeNotAllowed { .. } => row(415, "media_type_not_allowed", "Media type not allowed"),
+            Self::RateLimited { retry_after_seconds, .. } => {
+                row_retry(429, "rate_limited", "Too many requests", *retry_after_seconds)
+            }
             Self::QuotaExhausted { .. } => row(429, "quota_exhausted", "Quota used up"),
             Self::NotPlayableYet => row_retry(404, "not_playable_yet", "Not playable yet", 1),
             Self::NoPlayback => row(404, "no_playback", "No playback"),
@@ -366,6 +398,17 @@ impl From<TicketError> for ApiError {
             TicketError::Expired => Self::TicketExpired,
             TicketError::Malformed | TicketError::UnknownKey | TicketError::BadSignature => {
                 Self::TicketInvalid
+            }
+        }
+    }
+}
+
+impl From<UploadRefused> for ApiError {
+    fn from(refused: UploadRefused) -> Self {
+        match refused {
+            UploadRefused::TooLarge { limit } => Self::UploadTooLarge { limit },
+            UploadRefused::MediaType { media_type, allowed } => {
+                Self::MediaTypeNotAllowed { media_type, allowed: allowed.join(", ") }
             }
         }
     }

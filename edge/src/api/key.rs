@@ -38,6 +38,8 @@ pub struct Client {
     pub key_id: String,
     /// Whose uploads and jobs it may touch.
     pub tenant: TenantId,
+    /// Whether it allows more than looking and listening.
+    pub may_write: bool,
 }
 
 /// Who presented a worker's key.
@@ -63,18 +65,18 @@ pub struct KeyList<Holder> {
 }
 
 impl KeyList<Client> {
-    /// Reads `id:tenant:sha256hex` entries, separated by commas or white space.
+    /// Reads `id:tenant:sha256hex` entries, or `id:tenant:read:sha256hex` for keys that only look, separated by commas or white
+    /// space.
     ///
     /// # Errors
     /// [`KeyListError`]; one bad entry refuses the whole list, because half a list is a puzzle at 3 in the morning.
     pub fn parse_clients(secret: &str) -> Result<Self, KeyListError> {
-        parse(CLIENT_KEYS, "id:tenant:sha256hex", secret, |entry| {
-            let mut fields = entry.split(':');
-            let (id, tenant, hash) = (fields.next()?, fields.next()?, fields.next()?);
+        parse(CLIENT_KEYS, "id:tenant:sha256hex or id:tenant:read:sha256hex", secret, |entry| {
+            let (id, rest) = entry.split_once(':')?;
+            let (tenant, rest) = rest.split_once(':')?;
+            let (may_write, hash) = rest.strip_prefix("read:").map_or((true, rest), |hash| (false, hash));
             let tenant = TenantId::new(tenant).ok()?;
-            let holder = Client { key_id: key_id(id)?, tenant };
-            fields.next().is_none().then_some(())?;
-            Some((sha256_from_hex(hash)?, holder))
+            Some((sha256_from_hex(hash)?, Client { key_id: key_id(id)?, tenant, may_write }))
         })
     }
 }
@@ -222,6 +224,15 @@ mod tests {
         assert_eq!(holder("k2"), Some(("board", false)));
         assert_eq!(holder("k3"), None);
         assert!(KeyList::parse_admins(&format!("ops:write:{}", hash("k1"))).is_err());
+    }
+
+    #[test]
+    fn a_clients_key_may_write_unless_it_is_for_reading() {
+        let secret = format!("app:acme:{} player:acme:read:{}", hash("k1"), hash("k2"));
+        let list = KeyList::parse_clients(&secret).unwrap();
+        let may_write = |key: &str| list.holder(key).map(|client| client.may_write);
+        assert_eq!((may_write("k1"), may_write("k2")), (Some(true), Some(false)));
+        assert!(KeyList::parse_clients(&format!("app:acme:write:{}", hash("k1"))).is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod call;
 pub mod close;
+pub mod cors;
 pub mod download;
 pub mod error;
 pub mod key;
@@ -11,6 +12,7 @@ pub mod parts;
 pub mod playlist;
 pub mod projects;
 pub mod range;
+pub mod rate_limit;
 pub mod request;
 pub mod retention;
 pub mod route;

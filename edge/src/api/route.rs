@@ -7,6 +7,7 @@ use super::error::ApiError;
 use super::object_key::{AttemptObject, is_file_name};
 use super::parts::PartsStep;
 use super::projects::route::{self as project_route, ProjectRoute};
+use super::tenants::route::{self as tenant_route, TenantRoute};
 use super::webhooks::route::{self as webhook_route, WebhookRoute};
 
 /// Methods that some path takes.
@@ -79,6 +80,10 @@ pub enum Route {
     WorkerObject(JobId, Attempt, AttemptObject),
     /// Client's key: projects, but for the parts of an upload, which need its ticket.
     Projects(ProjectRoute),
+    /// What the tenant used. Client's key.
+    Usage,
+    /// Operator's key: tenants and their keys.
+    Tenants(TenantRoute),
     /// Operator's key: webhooks.
     Webhooks(WebhookRoute),
     /// Operator's key: everything else.
@@ -111,16 +116,17 @@ pub fn find(method: Option<Method>, path: &str) -> Result<Route, ApiError> {
     if let Some(route) = method.and_then(|method| lookup(method, &segments)) {
         return Ok(route);
     }
-    let allowed: Vec<&str> = Method::ALL
-        .into_iter()
-        .filter(|method| lookup(*method, &segments).is_some())
-        .map(Method::name)
-        .collect();
-    if allowed.is_empty() {
-        Err(ApiError::RouteNotFound)
-    } else {
-        Err(ApiError::MethodNotAllowed { allow: allowed.join(", ") })
+    match methods(path) {
+        allowed if allowed.is_empty() => Err(ApiError::RouteNotFound),
+        allowed => Err(ApiError::MethodNotAllowed { allow: allowed.join(", ") }),
     }
+}
+
+/// The methods that a path takes; none when there is no such path.
+pub fn methods(path: &str) -> Vec<&'static str> {
+    let segments: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
+    let takes = |method: &Method| lookup(*method, &segments).is_some();
+    Method::ALL.into_iter().filter(takes).map(Method::name).collect()
 }
 
 fn lookup(method: Method, segments: &[&str]) -> Option<Route> {
@@ -129,6 +135,7 @@ fn lookup(method: Method, segments: &[&str]) -> Option<Route> {
     Some(match (method, segments) {
         (Get | Head, ["health"]) => Route::Health,
         (Get, ["status"]) => Route::Status,
+        (Get, ["usage"]) => Route::Usage,
 
         (Post, ["uploads"]) => Route::CreateUpload,
         (Get, ["uploads", id]) => Route::Upload(UploadId::new(*id).ok()?),
@@ -163,6 +170,7 @@ fn lookup(method: Method, segments: &[&str]) -> Option<Route> {
         (_, ["admin", "webhooks", segments @ ..]) => {
             Route::Webhooks(webhook_route::lookup(method, segments)?)
         }
+        (_, ["admin", "tenants", segments @ ..]) => Route::Tenants(tenant_route::lookup(method, segments)?),
         (_, ["admin", segments @ ..]) => Route::Admin(admin_route::lookup(method, segments)?),
         (Post, ["worker", "parts", id, attempt, folder, name]) => {
             parts(id, attempt, folder, name, PartsStep::Create)?

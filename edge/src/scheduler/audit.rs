@@ -23,7 +23,7 @@ pub enum AuditOutcome {
 pub struct AuditEntry {
     /// The request, as its answer and the logs name it. Unique.
     pub request_id: String,
-    /// When, by the scheduler's clock.
+    /// When, by the clock of the object that did it.
     #[serde(rename = "atMs")]
     pub at: TimestampMs,
     /// The name of the operator's key.

@@ -14,7 +14,7 @@ use crate::api::admin::view::{
     AdminJob, AuditList, JobSummary, JobSummaryList, QueueDetail, WorkerDetail, WorkerList,
 };
 use crate::api::call::{Refusal, Reply};
-use crate::scheduler::Job;
+use crate::scheduler::{AuditEntry, Job, Scheduler as Brain};
 
 impl Rows for Store {
     type Error = worker::Error;
@@ -53,6 +53,21 @@ impl Scheduler {
             AdminCall::Webhooks { actor, order } => self.webhooks(actor, order).await,
             AdminCall::Act { actor, act, reason } => self.act(actor, act, reason).await,
         }
+    }
+
+    /// Keeps entries about acts in other objects. They are told until it answers, so one may come again.
+    pub(super) async fn audit(&self, entries: Vec<AuditEntry>) -> Result<Reply> {
+        let store = self.drive.store();
+        let keep = |brain: &mut Brain| -> Result<()> {
+            for entry in entries {
+                if store.audited(&entry.request_id)?.is_none() {
+                    brain.audit(entry);
+                }
+            }
+            Ok(())
+        };
+        self.drive.turn(|brain, _| keep(brain)).await??;
+        Ok(Reply::Audited)
     }
 
     async fn act(&self, actor: Actor, act: Act, reason: String) -> Result<Reply> {

@@ -4,7 +4,7 @@ use shared_protocol::TimestampMs;
 use worker::{Env, Request};
 
 use super::fault::Fault;
-use super::now;
+use super::{client_key, now};
 use crate::api::ApiError;
 use crate::api::key::{self, AdminKey, Client, KeyList, WorkerKey};
 use crate::api::ticket::{self, Claims, JobClaims, PlayClaims, TicketKeys, UploadClaims};
@@ -12,21 +12,28 @@ use crate::api::ticket::{self, Claims, JobClaims, PlayClaims, TicketKeys, Upload
 /// Header of upload and job tickets.
 const TICKET_HEADER: &str = "Minifleet-Ticket";
 
-/// The client whose key a request carries, and who may act with it.
+/// The client whose key a request carries, and who may change something with it. Within its rate.
 pub async fn writer(request: &Request, env: &Env) -> Result<Client, Fault> {
-    client(request, env).await
+    let client = client(request, env).await?;
+    if client.may_write { Ok(client) } else { Err(ApiError::KeyReadOnly.into()) }
 }
 
-/// The client whose key a request carries.
-#[expect(clippy::unused_async, reason = "keys that operators make are looked up in an object")]
+/// The client whose key a request carries. Within its rate.
 pub async fn client(request: &Request, env: &Env) -> Result<Client, Fault> {
-    configured_client(request, env)
+    let known = client_key::known(request, env).await?;
+    client_key::limit(env, &known).await?;
+    Ok(known.client)
 }
 
-/// The client whose key a request carries, of those that the secret lists.
-fn configured_client(request: &Request, env: &Env) -> Result<Client, Fault> {
-    let list = KeyList::parse_clients(&secret(env, key::CLIENT_KEYS)?)?;
-    holder(request, &list)
+/// The client whose key a request for something to hear carries. A player asks for as many segments as it needs: they are under no
+/// rate.
+pub async fn listener(request: &Request, env: &Env) -> Result<Client, Fault> {
+    Ok(client_key::known(request, env).await?.client)
+}
+
+/// The clients' keys that the secret lists.
+pub(super) fn configured_clients(env: &Env) -> Result<KeyList<Client>, Fault> {
+    Ok(KeyList::parse_clients(&secret(env, key::CLIENT_KEYS)?)?)
 }
 
 /// The worker's key that a request carries.
@@ -40,7 +47,8 @@ pub fn worker_key(request: &Request, env: &Env) -> Result<WorkerKey, Fault> {
 pub fn admin(request: &Request, env: &Env) -> Result<AdminKey, Fault> {
     let list = KeyList::parse_admins(&secret(env, key::ADMIN_KEYS)?)?;
     let admin = holder(request, &list)?;
-    if configured_client(request, env).is_ok() || worker_key(request, env).is_ok() {
+    let is_clients = configured_clients(env).and_then(|list| holder(request, &list)).is_ok();
+    if is_clients || worker_key(request, env).is_ok() {
         let what = format!("the operator's key {} is a client's or a worker's key too", admin.key_id);
         return Err(ApiError::Misconfigured { what }.into());
     }
@@ -86,9 +94,13 @@ fn verify(ticket: &str, env: &Env) -> Result<(Claims, TimestampMs), Fault> {
 }
 
 fn holder<Holder: Clone>(request: &Request, list: &KeyList<Holder>) -> Result<Holder, Fault> {
+    Ok(list.holder(&presented_key(request)?).cloned().ok_or(ApiError::KeyInvalid)?)
+}
+
+/// The key that a request carries, whatever it is worth.
+pub(super) fn presented_key(request: &Request) -> Result<String, Fault> {
     let header = request.headers().get("Authorization")?.ok_or(ApiError::KeyMissing)?;
-    let presented = key::bearer(&header).ok_or(ApiError::KeyMissing)?;
-    Ok(list.holder(presented).cloned().ok_or(ApiError::KeyInvalid)?)
+    Ok(key::bearer(&header).ok_or(ApiError::KeyMissing)?.to_owned())
 }
 
 fn secret(env: &Env, name: &'static str) -> Result<String, ApiError> {

@@ -1,17 +1,20 @@
 //! The way to a tenant's object, from the stateless Worker and from other objects.
 
-#![allow(dead_code, reason = "projects are built on these")]
-
 use shared_protocol::{TenantId, TimestampMs};
 use worker::{Env, Method, Request, RequestInit, console_warn};
 
 use super::fault::Fault;
 use crate::api::ApiError;
 use crate::api::tenants::call::{TenantCall, TenantReply};
+use crate::tenant::key::Grant;
+use crate::tenant::key_text::{KeyClaim, KeyHash};
 use crate::tenant::{ProjectEntry, ProjectPage, TenantSettings, UsageRow};
 
 /// Name of the binding. An object's name is its tenant's id.
 const BINDING: &str = "TENANT";
+
+/// Name of the object that knows which tenants there are: no tenant's id begins with a dot.
+const INDEX: &str = ".tenants";
 
 /// Address of a call: the object does not look at it.
 const ADDRESS: &str = "https://tenant/call";
@@ -55,16 +58,37 @@ pub async fn list_projects(
     }
 }
 
+/// What a presented key of this tenant is good for, and how often it may be used.
+///
+/// # Errors
+/// [`ApiError::KeyInvalid`].
+pub async fn verify_key(env: &Env, claim: &KeyClaim, sha256: KeyHash) -> Result<(Grant, u32), Fault> {
+    let question = TenantCall::VerifyKey { key_id: claim.key_id.clone(), sha256 };
+    match call(env, &claim.tenant, &question).await? {
+        TenantReply::Key { grant, requests_per_minute } => Ok((grant, requests_per_minute)),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Asks the object that knows which tenants there are.
+pub async fn ask_index(env: &Env, call: &TenantCall) -> Result<TenantReply, Fault> {
+    ask(env, INDEX, call).await
+}
+
 /// Asks a tenant's object. Every call may be repeated, so a failed one is repeated once: the object may just have been moved or
 /// deployed.
 pub async fn call(env: &Env, tenant: &TenantId, call: &TenantCall) -> Result<TenantReply, Fault> {
+    ask(env, tenant.as_str(), call).await
+}
+
+async fn ask(env: &Env, object: &str, call: &TenantCall) -> Result<TenantReply, Fault> {
     let body = serde_json::to_string(call).map_err(worker::Error::from)?;
-    let reply = match post(env, tenant.as_str(), &body).await {
+    let reply = match post(env, object, &body).await {
         Ok(reply) => reply,
         Err(first) => {
-            console_warn!("the tenant {tenant} did not answer: {first}; asking once more");
-            post(env, tenant.as_str(), &body).await.map_err(|second| {
-                console_warn!("the tenant {tenant} did not answer again: {second}");
+            console_warn!("the tenant {object} did not answer: {first}; asking once more");
+            post(env, object, &body).await.map_err(|second| {
+                console_warn!("the tenant {object} did not answer again: {second}");
                 ApiError::TenantUnavailable
             })?
         }

@@ -5,10 +5,12 @@ use worker::{Env, Request, Response, console_error};
 
 use super::fault::Fault;
 use super::{
-    admin, auth, body, call_scheduler, jobs, listening, parts, projects, respond, uploads, webhooks, workers,
+    admin, auth, body, call_scheduler, client_key, jobs, listening, parts, projects, respond, settings,
+    tenants, uploads, webhooks, workers,
 };
 use crate::api::ApiError;
 use crate::api::call::{Call, Reply};
+use crate::api::cors::{self, Origins};
 use crate::api::route::{self, Route};
 use crate::api::view::Health;
 
@@ -16,9 +18,12 @@ use crate::api::view::Health;
 pub async fn handle(mut request: Request, env: &Env) -> worker::Result<Response> {
     let request_id = format!("req_{}", Uuid::now_v7().simple());
     let path = request.path();
-    let is_play = path.starts_with("/v1/play/");
-    let mut response = if is_play && request.inner().method() == "OPTIONS" {
-        respond::preflight()?
+    let origins = settings::variable::<Origins>(env, cors::CORS_ORIGINS);
+    let readers = cors::answer(&path, origins.as_ref(), request.headers().get("Origin")?.as_deref());
+    let methods = route::methods(&path);
+    let is_preflight = request.inner().method() == "OPTIONS" && !methods.is_empty();
+    let mut response = if is_preflight && readers.allow_origin.is_some() {
+        respond::preflight(&methods)?
     } else {
         match dispatch(&mut request, env, &path, &request_id).await {
             Ok(response) => response,
@@ -46,8 +51,9 @@ pub async fn handle(mut request: Request, env: &Env) -> worker::Result<Response>
     if response.status_code() != 101 {
         let headers = response.headers_mut();
         headers.set("X-Request-Id", &request_id)?;
-        if is_play {
-            respond::allow_any_origin(headers)?;
+        respond::set_readers(headers, &readers)?;
+        if let Some((limit, allowance)) = client_key::allowance(&request) {
+            respond::set_rate_limit(headers, limit, allowance)?;
         }
     }
     Ok(response)
@@ -58,6 +64,7 @@ async fn dispatch(request: &mut Request, env: &Env, path: &str, request_id: &str
     match route::find(method, path)? {
         Route::Health => health(env),
         Route::Status => status(request, env).await,
+        Route::Usage => tenants::usage(request, env).await,
         Route::CreateUpload => uploads::create_upload(request, env).await,
         Route::PutUpload(id) => uploads::put_upload(request, env, &id).await,
         Route::Upload(id) => uploads::upload(request, env, &id).await,
@@ -76,6 +83,7 @@ async fn dispatch(request: &mut Request, env: &Env, path: &str, request_id: &str
         Route::WorkerObject(job, attempt, object) => {
             workers::put_object(request, env, &job, attempt, &object).await
         }
+        Route::Tenants(route) => tenants::handle(request, env, route, request_id).await,
         Route::Webhooks(route) => webhooks::handle(request, env, route, request_id).await,
         Route::Admin(route) => admin::handle(request, env, route, request_id).await,
         Route::WorkerParts(job, attempt, object, step) => {

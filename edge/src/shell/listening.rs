@@ -19,7 +19,7 @@ use crate::api::view::{PlayStateView, PlaybackCreated};
 use crate::api::{ApiError, playlist};
 
 pub async fn with_key(request: &Request, env: &Env, id: JobId, media: Media) -> Result<Response, Fault> {
-    let client = auth::client(request, env).await?;
+    let client = auth::listener(request, env).await?;
     let reader = Reader { tenant: client.tenant, job_id: id, upload_id: None };
     serve_media(request, env, &reader, media).await
 }
@@ -37,6 +37,7 @@ pub async fn state(env: &Env, ticket: &str) -> Result<Response, Fault> {
 }
 
 pub async fn create_playback(request: &mut Request, env: &Env, id: &JobId) -> Result<Response, Fault> {
+    // A link lets others hear what its maker may hear: nothing is changed by it.
     let client = auth::client(request, env).await?;
     create_playback_of(request, env, &client.tenant, id).await
 }

@@ -1,6 +1,6 @@
 //! The shell: turns the platform's events into inputs and the scheduler's effects into IO. It decides nothing.
 //!
-//! Two roles: the stateless Worker in front (`frontend_worker` and what it calls), of which any number run anywhere, and the objects behind it: the one `Scheduler` (`scheduler_do`, `drive`, `store`, `sockets`) and a `Tenant` for each tenant (`tenant_do`, `tenant_store`).
+//! Two roles: the stateless Worker in front (`frontend_worker` and what it calls), of which any number run anywhere, and the objects behind it: the one `Scheduler` (`scheduler_do`, `drive`, `store`, `sockets`) and a `Tenant` for each tenant (`tenant_do`, `tenant_admin`, `tenant_store`, `tenant_keys_store`).
 
 #![deny(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, clippy::panic)]
 
@@ -12,12 +12,14 @@ mod body;
 mod call_project;
 mod call_scheduler;
 mod call_tenant;
+mod client_key;
 mod database;
 mod dead_letters;
 mod deliveries;
 mod drive;
 mod fault;
 mod frontend_worker;
+mod isolate;
 mod jobs;
 mod listening;
 mod media;
@@ -31,14 +33,18 @@ mod project_events;
 mod project_store;
 mod project_upload;
 mod projects;
+mod random;
 mod respond;
 mod retention;
 mod scheduler_do;
 mod settings;
 mod sockets;
 mod store;
+mod tenant_admin;
 mod tenant_do;
+mod tenant_keys_store;
 mod tenant_store;
+mod tenants;
 mod timeout;
 mod transaction;
 mod transcribe;

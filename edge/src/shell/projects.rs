@@ -113,13 +113,7 @@ async fn create(request: &mut Request, env: &Env) -> Result<Response, Fault> {
     let max_bytes = settings.max_upload_bytes.min(MAX_BODY_BYTES);
     let create = request::parse_json::<CreateProject>(&body)?.checked(max_bytes)?;
     let content_type = create.content_type.clone().unwrap_or_else(|| "application/octet-stream".to_owned());
-    if !settings.allows_media_type(&content_type) {
-        return Err(ApiError::InvalidRequest {
-            field: Some("contentType"),
-            detail: format!("contentType: {content_type} is not taken from this tenant."),
-        }
-        .into());
-    }
+    settings.check_media_type(&content_type)?;
     let id = match &key {
         Some(key) => project_request::project_of_key(&client.tenant, key),
         None => ProjectId::new(fresh("prj")).map_err(|_| ApiError::Internal)?,

@@ -7,7 +7,8 @@ use sha2::{Digest, Sha256};
 use worker::{Headers, Request, Response, ResponseBuilder, Result};
 
 use super::fault::Fault;
-use crate::api::ApiError;
+use crate::api::rate_limit::Allowance;
+use crate::api::{ApiError, cors};
 
 /// A JSON answer. State is never cached: it may have changed by the next request.
 pub fn json<T: Serialize>(status: u16, body: &T) -> Result<Response> {
@@ -50,21 +51,30 @@ pub fn problem(error: &ApiError, request_id: &str) -> Result<Response> {
     Ok(ResponseBuilder::new().with_status(row.status).with_headers(headers).fixed(body))
 }
 
-/// Playback links are read by players on any page.
-pub fn allow_any_origin(headers: &Headers) -> Result<()> {
-    headers.set("Access-Control-Allow-Origin", "*")?;
-    headers.set(
-        "Access-Control-Expose-Headers",
-        "Accept-Ranges, Content-Length, Content-Range, ETag, Retry-After, X-Request-Id",
-    )
+/// Says which pages may read an answer.
+pub fn set_readers(headers: &Headers, readers: &cors::Answer) -> Result<()> {
+    if readers.varies {
+        headers.append("Vary", "Origin")?;
+    }
+    if let Some(origin) = &readers.allow_origin {
+        headers.set("Access-Control-Allow-Origin", origin)?;
+        headers.set("Access-Control-Expose-Headers", cors::EXPOSED_HEADERS)?;
+    }
+    Ok(())
 }
 
-/// The answer to a browser's question whether it may ask.
-pub fn preflight() -> Result<Response> {
+/// The answer to a browser's question whether a page may ask.
+pub fn preflight(methods: &[&str]) -> Result<Response> {
     let headers = Headers::new();
-    allow_any_origin(&headers)?;
-    headers.set("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS")?;
-    headers.set("Access-Control-Allow-Headers", "Range, If-Range, If-None-Match")?;
+    headers.set("Access-Control-Allow-Methods", &format!("{}, OPTIONS", methods.join(", ")))?;
+    headers.set("Access-Control-Allow-Headers", cors::ALLOWED_HEADERS)?;
     headers.set("Access-Control-Max-Age", "86400")?;
     Ok(ResponseBuilder::new().with_status(204).with_headers(headers).empty())
+}
+
+/// Says how many requests a key has left.
+pub fn set_rate_limit(headers: &Headers, limit: u32, allowance: Allowance) -> Result<()> {
+    headers.set("RateLimit-Limit", &limit.to_string())?;
+    headers.set("RateLimit-Remaining", &allowance.remaining.to_string())?;
+    headers.set("RateLimit-Reset", &allowance.full_after_seconds.to_string())
 }

@@ -143,6 +143,7 @@ impl Scheduler {
                 Ok(Reply::Poked)
             }
             Call::Admin(call) => self.admin(call).await,
+            Call::Audit { entries } => self.audit(entries).await,
         }
     }
 

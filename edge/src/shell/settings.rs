@@ -24,7 +24,8 @@ pub fn of_scheduler(env: &Env) -> Config {
     }
 }
 
-fn variable<T: FromStr<Err: Display>>(env: &Env, name: &str) -> Option<T> {
+/// A variable that is set and can be read.
+pub fn variable<T: FromStr<Err: Display>>(env: &Env, name: &str) -> Option<T> {
     let text = env.var(name).ok()?.to_string();
     let read = text.parse();
     read.inspect_err(|error| console_error!("the variable {name} is {text:?} and is not heeded: {error}"))

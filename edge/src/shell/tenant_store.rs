@@ -4,13 +4,15 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use serde::Deserialize;
-use shared_protocol::TimestampMs;
+use shared_protocol::{Sampler, TenantId, TimestampMs};
 use worker::{Result, SqlStorageValue, Storage};
 
 use super::database::{Database, integer, unreadable};
 use super::transaction::Statement;
 use super::usage::Usage;
-use crate::records::tenant_rows::{decode, encode};
+use crate::api::tenants::request::{TenantsQuery, UsageQuery};
+use crate::api::tenants::view::{SamplerTotal, TenantList, TenantSummary};
+use crate::records::tenant_rows::{TenantRow, decode, encode};
 use crate::tenant::{Month, ProjectEntry, ProjectPage, TenantSettings, UsageRow};
 
 /// The steps from one version of the schema to the next.
@@ -132,21 +134,97 @@ impl TenantStore {
 
     /// A page of the projects, newest first.
     pub fn projects(&self, limit: u32, before: Option<u64>) -> Result<ProjectPage> {
+        let (projects, next_cursor) = self.page(
+            "SELECT sequence, body FROM projects WHERE sequence < ? ORDER BY sequence DESC LIMIT ?",
+            Vec::new(),
+            limit,
+            before,
+        )?;
+        Ok(ProjectPage { projects, next_cursor })
+    }
+
+    /// A page of a month's ledger, the latest first, and where the next page starts, if there is one.
+    pub fn ledger(&self, query: &UsageQuery) -> Result<(Vec<UsageRow>, Option<u64>)> {
+        self.page(
+            "SELECT sequence, body FROM ledger WHERE month = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?",
+            vec![query.month.as_str().into()],
+            query.limit,
+            query.before,
+        )
+    }
+
+    /// What was charged in a month, by sampler.
+    pub fn totals(&self, month: &str) -> Result<Vec<SamplerTotal>> {
+        #[derive(Deserialize)]
+        struct Row {
+            sampler: Sampler,
+            generations: f64,
+            audio_seconds: f64,
+        }
+        self.database.rows(
+            "SELECT sampler, generations, audio_seconds FROM ledger_sums WHERE month = ? ORDER BY sampler",
+            vec![month.into()],
+            |Row { sampler, generations, audio_seconds }| {
+                Ok(SamplerTotal { sampler, generations: generations as u64, audio_seconds })
+            },
+        )
+    }
+
+    /// Puts a tenant on the index.
+    pub fn list_tenant(&self, tenant: &TenantId, now: TimestampMs) -> Result<()> {
+        self.database.execute(vec![Statement {
+            sql: "INSERT INTO tenants (tenant, since_ms) VALUES (?, ?) ON CONFLICT (tenant) DO NOTHING",
+            values: vec![tenant.as_str().into(), integer(now.0)],
+        }])
+    }
+
+    /// A page of the index, by name.
+    pub fn tenants(&self, query: &TenantsQuery) -> Result<TenantList> {
+        #[derive(Deserialize)]
+        struct Row {
+            tenant: TenantId,
+            since_ms: f64,
+        }
+        let mut tenants = self.database.rows(
+            "SELECT tenant, since_ms FROM tenants WHERE tenant > ? ORDER BY tenant LIMIT ?",
+            vec![
+                query.after.as_ref().map_or("", TenantId::as_str).into(),
+                SqlStorageValue::Integer(i64::from(query.limit) + 1),
+            ],
+            |row: Row| Ok(TenantSummary { tenant: row.tenant, since_ms: TimestampMs(row.since_ms as u64) }),
+        )?;
+        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
+        let more = tenants.len() > limit;
+        tenants.truncate(limit);
+        let next_cursor = tenants.last().filter(|_| more).map(|last| last.tenant.clone());
+        Ok(TenantList { tenants, next_cursor })
+    }
+
+    fn page<R: TenantRow>(
+        &self,
+        sql: &str,
+        mut values: Vec<SqlStorageValue>,
+        limit: u32,
+        before: Option<u64>,
+    ) -> Result<(Vec<R>, Option<u64>)> {
         #[derive(Deserialize)]
         struct Row {
             sequence: f64,
             body: String,
         }
-        let mut rows: Vec<Row> = self.database.rows(
-            "SELECT sequence, body FROM projects WHERE sequence < ? ORDER BY sequence DESC LIMIT ?",
-            vec![integer(before.unwrap_or(u64::MAX)), SqlStorageValue::Integer(i64::from(limit) + 1)],
-            Ok,
-        )?;
+        values.push(integer(before.unwrap_or(u64::MAX)));
+        values.push(SqlStorageValue::Integer(i64::from(limit) + 1));
+        let mut rows: Vec<Row> = self.database.rows(sql, values, Ok)?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let more = rows.len() > limit;
         rows.truncate(limit);
-        let next_cursor = rows.last().filter(|_| more).map(|row| row.sequence as u64);
-        let projects = rows.iter().map(|row| decode(&row.body).map_err(unreadable)).collect::<Result<_>>()?;
-        Ok(ProjectPage { projects, next_cursor })
+        let next = rows.last().filter(|_| more).map(|row| row.sequence as u64);
+        let rows = rows.iter().map(|row| decode(&row.body).map_err(unreadable)).collect::<Result<_>>()?;
+        Ok((rows, next))
+    }
+
+    /// The database, for what else is kept in it.
+    pub(super) fn database(&self) -> &Database {
+        &self.database
     }
 }

@@ -7,7 +7,7 @@ use worker::{Env, Request, Response, console_error};
 use super::body::{content_length, json_body};
 use super::fault::Fault;
 use super::media::{self, NewObject, Put};
-use super::{auth, call_project, now, respond};
+use super::{auth, call_project, call_tenant, now, respond};
 use crate::api::key::sha256_from_hex;
 use crate::api::projects::call::Question;
 use crate::api::request::{self, CreateUpload};
@@ -19,6 +19,8 @@ use crate::records::upload_metadata::{self, UploadMetadata};
 pub async fn create_upload(request: &mut Request, env: &Env) -> Result<Response, Fault> {
     let client = auth::writer(request, env).await?;
     let create = request::parse_json::<CreateUpload>(&json_body(request).await?)?.checked()?;
+    let content_type = create.content_type.unwrap_or_else(|| "application/octet-stream".to_owned());
+    call_tenant::settings(env, &client.tenant).await?.check_upload(create.size, &content_type)?;
     let upload_id =
         UploadId::new(format!("upl_{}", Uuid::now_v7().simple())).map_err(|_| ApiError::Internal)?;
     let expires_at = now() + UPLOAD_TICKET_LIFETIME;
@@ -27,7 +29,7 @@ pub async fn create_upload(request: &mut Request, env: &Env) -> Result<Response,
         upload_id: upload_id.clone(),
         size: create.size,
         name: create.name,
-        content_type: create.content_type.unwrap_or_else(|| "application/octet-stream".to_owned()),
+        content_type,
         sha256: create.sha256,
         project_id: None,
     });

@@ -2,12 +2,11 @@
 
 use serde_json::json;
 use uuid::Uuid;
-use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 use worker::{Env, Request, Response};
 
 use super::body::json_body;
 use super::fault::Fault;
-use super::{auth, call_scheduler, respond, webhook_policy};
+use super::{auth, call_scheduler, random, respond, webhook_policy};
 use crate::api::ApiError;
 use crate::api::admin::call::{Actor, AdminCall};
 use crate::api::admin::request::{checked_reason, parse_optional};
@@ -18,12 +17,6 @@ use crate::api::webhooks::request::{ActBody, CreateBody, ReplayBody, UpdateBody,
 use crate::api::webhooks::route::WebhookRoute;
 use crate::outbox::signature::Secret;
 use crate::outbox::{EndpointId, EventId};
-
-#[wasm_bindgen]
-extern "C" {
-    #[wasm_bindgen(js_namespace = crypto, js_name = getRandomValues, catch)]
-    fn get_random_values(bytes: &mut [u8]) -> Result<JsValue, JsValue>;
-}
 
 /// Answers an operator's request. A new secret is in its answer and in no later one.
 pub async fn handle(
@@ -100,7 +93,5 @@ async fn reason(request: &mut Request) -> Result<String, Fault> {
 }
 
 fn new_secret() -> Result<Secret, Fault> {
-    let mut key = [0; 32];
-    get_random_values(&mut key).map_err(worker::Error::from)?;
-    Ok(Secret::from_key(key))
+    Ok(Secret::from_key(random::bytes()?))
 }

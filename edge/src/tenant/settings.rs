@@ -36,12 +36,46 @@ impl Default for TenantSettings {
     }
 }
 
+/// Why an upload is not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UploadRefused {
+    /// It is too large.
+    TooLarge {
+        /// Bytes.
+        limit: u64,
+    },
+    /// It is of another type.
+    MediaType {
+        /// Which.
+        media_type: String,
+        /// Beginnings of what may be.
+        allowed: Vec<String>,
+    },
+}
+
 impl TenantSettings {
-    /// Whether an upload may be of this media type.
-    pub fn allows_media_type(&self, media_type: &str) -> bool {
+    /// Whether an upload may be of this size and media type.
+    ///
+    /// # Errors
+    /// [`UploadRefused`].
+    pub fn check_upload(&self, size: u64, media_type: &str) -> Result<(), UploadRefused> {
+        if size > self.max_upload_bytes {
+            return Err(UploadRefused::TooLarge { limit: self.max_upload_bytes });
+        }
+        self.check_media_type(media_type)
+    }
+
+    /// Whether an upload may be of this media type. Types are compared by their beginning, in any case.
+    ///
+    /// # Errors
+    /// [`UploadRefused`].
+    pub fn check_media_type(&self, media_type: &str) -> Result<(), UploadRefused> {
+        let Some(allowed) = &self.media_types else { return Ok(()) };
         let kind = media_type.trim().to_ascii_lowercase();
-        let begins = |beginning: &String| kind.starts_with(&beginning.to_ascii_lowercase());
-        self.media_types.as_ref().is_none_or(|allowed| allowed.iter().any(begins))
+        if allowed.iter().any(|beginning| kind.starts_with(&beginning.to_ascii_lowercase())) {
+            return Ok(());
+        }
+        Err(UploadRefused::MediaType { media_type: media_type.to_owned(), allowed: allowed.clone() })
     }
 }
 
@@ -51,17 +85,22 @@ mod tests {
 
     #[test]
     fn media_types_are_compared_by_their_beginning_in_any_case() {
-        let only = TenantSettings {
-            media_types: Some(vec!["Audio/".into(), "video/mp4".into()]),
-            ..Default::default()
-        };
+        let allowed = Some(vec!["Audio/".to_owned(), "video/mp4".to_owned()]);
+        let only = TenantSettings { media_types: allowed, ..TenantSettings::default() };
         for good in ["audio/mpeg", "AUDIO/wav", " audio/x-m4a", "video/mp4"] {
-            assert!(only.allows_media_type(good), "{good}");
+            assert_eq!(only.check_upload(1, good), Ok(()), "{good}");
         }
         for bad in ["", "video/webm", "application/octet-stream", "xaudio/mpeg"] {
-            assert!(!only.allows_media_type(bad), "{bad}");
+            assert!(matches!(only.check_upload(1, bad), Err(UploadRefused::MediaType { .. })), "{bad}");
         }
-        assert!(TenantSettings::default().allows_media_type("application/octet-stream"));
+        assert_eq!(TenantSettings::default().check_upload(1, "application/octet-stream"), Ok(()));
+    }
+
+    #[test]
+    fn an_upload_of_just_the_limit_is_taken() {
+        let small = TenantSettings { max_upload_bytes: 10, ..TenantSettings::default() };
+        assert_eq!(small.check_upload(10, "audio/wav"), Ok(()));
+        assert_eq!(small.check_upload(11, "audio/wav"), Err(UploadRefused::TooLarge { limit: 10 }));
     }
 
     #[test]

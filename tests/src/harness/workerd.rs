@@ -11,7 +11,9 @@ use std::{
 
 use edge::api::admin::call::AdminCall;
 use edge::api::call::{Call, Reply};
+use edge::api::tenants::call::{TenantCall, TenantReply};
 use edge::api::view::UsageView;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{Api, Installation, Key, Keys, PATIENCE, WorkerdConfig, wall_clock::WallClock};
@@ -211,6 +213,14 @@ impl Edge {
         self.control(&json!({ "calls": calls }))
     }
 
+    /// Calls a tenant's object as the Worker in front and other objects do, one call after the other.
+    ///
+    /// # Panics
+    /// It does not answer.
+    pub fn call_tenant(&self, tenant: &str, calls: &[TenantCall]) -> Vec<TenantReply> {
+        self.control(&json!({ "tenant": tenant, "calls": calls }))
+    }
+
     /// What the scheduler's object has used since it was last made.
     ///
     /// # Panics
@@ -229,10 +239,10 @@ impl Edge {
     /// # Panics
     /// It cannot be done.
     pub fn evict(&self) {
-        self.control(&json!({ "evict": { "webSockets": "hibernate" } }));
+        self.control::<Reply>(&json!({ "evict": { "webSockets": "hibernate" } }));
     }
 
-    fn control(&self, order: &Value) -> Vec<Reply> {
+    fn control<R: DeserializeOwned>(&self, order: &Value) -> Vec<R> {
         let control = Api::new(format!("http://127.0.0.1:{}", self.control_port), None);
         let answer = control.post("/", order);
         serde_json::from_slice(&answer.body).unwrap_or_else(|error| {

@@ -21,6 +21,7 @@ mod parts;
 mod playback;
 mod playlist;
 mod stems;
+mod tenants;
 mod uplink;
 mod uploads;
 mod webhooks;

@@ -3,9 +3,13 @@
 //! Every call may be repeated: none does anything twice.
 
 use serde::{Deserialize, Serialize};
-use shared_protocol::TimestampMs;
+use shared_protocol::{DurationMs, TenantId, TimestampMs};
 
+use super::request::{SettingsChange, TenantsQuery, UsageQuery};
 use crate::api::ApiError;
+use crate::api::admin::call::Actor;
+use crate::tenant::key::{Grant, KeyRow};
+use crate::tenant::key_text::{KeyHash, KeyId};
 use crate::tenant::{ProjectEntry, ProjectPage, QuotaExhausted, TenantSettings, UsageRow};
 
 /// A question.
@@ -37,6 +41,111 @@ pub enum TenantCall {
         /// Only those before this place.
         before: Option<u64>,
     },
+    /// Is this one of its keys?
+    #[serde(rename_all = "camelCase")]
+    VerifyKey {
+        /// The key that the presented text names.
+        key_id: KeyId,
+        /// The hash of the text.
+        sha256: KeyHash,
+    },
+    /// Something to look at.
+    View {
+        /// Whose.
+        tenant: TenantId,
+        /// What.
+        question: TenantQuestion,
+    },
+    /// Do something.
+    Act {
+        /// To whom.
+        tenant: TenantId,
+        /// Who does it.
+        actor: Actor,
+        /// What.
+        act: TenantAct,
+        /// Why, in the operator's words.
+        reason: String,
+    },
+    /// Asked of the index alone: put a tenant on the list.
+    ListTenant {
+        /// Which.
+        tenant: TenantId,
+    },
+    /// Asked of the index alone: tenants by name.
+    Tenants {
+        /// Which.
+        query: TenantsQuery,
+    },
+}
+
+/// What somebody wants to see of a tenant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "question")]
+pub enum TenantQuestion {
+    /// Its limits, and what it used this month.
+    Tenant,
+    /// Its keys.
+    Keys,
+    /// What it used in a month.
+    Usage {
+        /// Which month, and which rows.
+        query: UsageQuery,
+    },
+}
+
+/// Something that an operator does to a tenant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "act")]
+pub enum TenantAct {
+    /// Change its limits.
+    Update {
+        /// How.
+        change: SettingsChange,
+    },
+    /// Give it a key.
+    CreateKey {
+        /// The key.
+        key: KeyRow,
+    },
+    /// Give a key another secret.
+    #[serde(rename_all = "camelCase")]
+    RotateKey {
+        /// Which.
+        key_id: KeyId,
+        /// The hash of its new text.
+        sha256: KeyHash,
+        /// How long the older secret stays valid.
+        grace: DurationMs,
+    },
+    /// End a key.
+    #[serde(rename_all = "camelCase")]
+    RevokeKey {
+        /// Which.
+        key_id: KeyId,
+    },
+}
+
+impl TenantAct {
+    /// Its name in the audit log.
+    pub fn action(&self) -> &'static str {
+        match self {
+            Self::Update { .. } => "tenant.update",
+            Self::CreateKey { .. } => "key.create",
+            Self::RotateKey { .. } => "key.rotate",
+            Self::RevokeKey { .. } => "key.revoke",
+        }
+    }
+
+    /// Whom or what it concerns, in the audit log.
+    pub fn target(&self, tenant: &TenantId) -> String {
+        match self {
+            Self::Update { .. } => tenant.to_string(),
+            Self::CreateKey { key: KeyRow { key_id, .. } }
+            | Self::RotateKey { key_id, .. }
+            | Self::RevokeKey { key_id } => format!("{tenant}/{key_id}"),
+        }
+    }
 }
 
 /// An answer.
@@ -55,6 +164,21 @@ pub enum TenantReply {
         /// Newest first.
         page: ProjectPage,
     },
+    /// It is a key.
+    #[serde(rename_all = "camelCase")]
+    Key {
+        /// What it is good for.
+        grant: Grant,
+        /// Requests of one key within a minute.
+        requests_per_minute: u32,
+    },
+    /// An answer for whoever asked, as it goes out.
+    Document {
+        /// Its HTTP status.
+        status: u16,
+        /// Its body.
+        document: serde_json::Value,
+    },
     /// It is not done.
     Refused {
         /// Why.
@@ -68,6 +192,17 @@ pub enum TenantReply {
 pub enum TenantRefusal {
     /// This month's quota is used up.
     QuotaExhausted(QuotaExhausted),
+    /// It is none of its keys, or not any more.
+    KeyInvalid,
+    /// An operator wants to do something to a key that is not there.
+    KeyNotFound,
+    /// The bound of valid keys is reached.
+    TooManyKeys {
+        /// The bound.
+        limit: usize,
+    },
+    /// The operator's key allows only looking.
+    KeyReadOnly,
 }
 
 impl From<TenantRefusal> for ApiError {
@@ -81,6 +216,10 @@ impl From<TenantRefusal> for ApiError {
                     next_month,
                 }
             }
+            TenantRefusal::KeyInvalid => Self::KeyInvalid,
+            TenantRefusal::KeyNotFound => Self::KeyNotFound,
+            TenantRefusal::TooManyKeys { limit } => Self::TooManyKeys { limit },
+            TenantRefusal::KeyReadOnly => Self::KeyReadOnly,
         }
     }
 }
