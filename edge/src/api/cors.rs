@@ -52,7 +52,7 @@ impl FromStr for Origins {
 /// Who may read the answers of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Readers {
-    /// Any page: the ticket in the request or in the path is all that counts.
+    /// Any page: the ticket in the request or in the path is all that counts, or there is nothing to protect.
     Anyone,
     /// Pages of the listed origins.
     Listed,
@@ -63,7 +63,8 @@ enum Readers {
 fn readers(path: &str) -> Readers {
     let segments: Vec<&str> = path.split('/').collect();
     match segments.as_slice() {
-        ["", "v1", "play", ..]
+        ["", "v1", "openapi.json"]
+        | ["", "v1", "play", ..]
         | ["", "v1", "uploads", _, "content"]
         | ["", "v1", "projects", _, "upload", "parts", _] => Readers::Anyone,
         ["", "v1", "admin" | "worker", ..] => Readers::Nobody,

@@ -14,7 +14,7 @@ use crate::tenant::settings::UploadRefused;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
     /// No such path.
-    #[error("There is nothing at this path. The paths are listed in docs/api.md.")]
+    #[error("There is nothing at this path. The paths are listed at /docs.")]
     RouteNotFound,
     /// The path exists for other methods.
     #[error("This path answers {allow} only.")]
@@ -369,6 +369,7 @@ impl ApiError {
 
 /// RFC 9457 problem details.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Problem<'a> {
     /// A URI that names the kind of problem; it identifies and need not resolve.

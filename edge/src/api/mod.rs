@@ -8,6 +8,8 @@ pub mod download;
 pub mod error;
 pub mod key;
 pub mod object_key;
+#[cfg(feature = "schema")]
+pub mod openapi;
 pub mod parts;
 pub mod playlist;
 pub mod projects;

@@ -82,17 +82,22 @@ pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, RequestError> {
 
 /// Body of `POST /v1/uploads`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CreateUpload {
     /// The recording's name.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub name: String,
     /// Bytes.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = MAX_BODY_BYTES)))]
     pub size: u64,
     /// Media type.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(length(max = 128), regex(pattern = "^[ -~]*/[ -~]*$")))]
     pub content_type: Option<String>,
     /// SHA-256 of the bytes in hex.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9A-Fa-f]{64}$")))]
     pub sha256: Option<String>,
 }
 
@@ -141,6 +146,7 @@ fn clean_name(name: &str) -> String {
 
 /// Body of `POST /v1/jobs`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CreateJob {
     /// What to restore.
@@ -150,6 +156,7 @@ pub struct CreateJob {
     pub sampler: Sampler,
     /// What to leave behind; everything, unless said otherwise.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub outputs: Option<Vec<OutputKind>>,
     /// Class in the queue.
     #[serde(default)]
@@ -159,12 +166,15 @@ pub struct CreateJob {
     pub metadata: BTreeMap<String, String>,
     /// Not to be started before; at once when absent or past.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(range(min = MIN_START.0)))]
     pub start_after: Option<TimestampMs>,
     /// Labels that its worker has to have.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(length(max = MAX_LABELS)))]
     pub labels: Vec<String>,
     /// Length of the recording in seconds, as far as the client knows it.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = MAX_EXPECTED_SECONDS)))]
     pub expected_seconds: Option<u32>,
 }
 
@@ -254,10 +264,12 @@ fn is_label(label: &str) -> bool {
 
 /// Body of `POST /v1/jobs/{jobId}/playback`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CreatePlayback {
     /// How long the link shall work.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = PLAYBACK_MAX_LIFETIME.0 / 1000)))]
     pub expires_in_seconds: Option<u64>,
 }
 

@@ -24,14 +24,16 @@ pub enum Method {
 }
 
 impl Method {
-    const ALL: [Self; 4] = [Self::Get, Self::Head, Self::Post, Self::Put];
+    /// All of them, in the order in which `Allow` lists them.
+    pub(super) const ALL: [Self; 4] = [Self::Get, Self::Head, Self::Post, Self::Put];
 
     /// Reads a method's name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
 
-    fn name(self) -> &'static str {
+    /// Its name in requests.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Get => "GET",
             Self::Head => "HEAD",
@@ -46,6 +48,8 @@ impl Method {
 pub enum Route {
     /// Whether the edge answers. No key.
     Health,
+    /// This API's description. No key.
+    OpenApi,
     /// Queue and workers. Client's key.
     Status,
     /// Client's key.
@@ -107,12 +111,12 @@ pub enum Media {
     Stem(String),
 }
 
-/// Finds what a request is for.
+/// Finds what a request is for. `HEAD` is for what `GET` is for.
 ///
 /// # Errors
 /// [`ApiError::RouteNotFound`], or [`ApiError::MethodNotAllowed`] when the path exists for other methods.
 pub fn find(method: Option<Method>, path: &str) -> Result<Route, ApiError> {
-    let segments: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
+    let segments = segments(path);
     if let Some(route) = method.and_then(|method| lookup(method, &segments)) {
         return Ok(route);
     }
@@ -122,18 +126,24 @@ pub fn find(method: Option<Method>, path: &str) -> Result<Route, ApiError> {
     }
 }
 
-/// The methods that a path takes; none when there is no such path.
+/// The methods that a path takes, besides `OPTIONS`; none when there is no such path.
 pub fn methods(path: &str) -> Vec<&'static str> {
-    let segments: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
+    let segments = segments(path);
     let takes = |method: &Method| lookup(*method, &segments).is_some();
     Method::ALL.into_iter().filter(takes).map(Method::name).collect()
+}
+
+fn segments(path: &str) -> Vec<&str> {
+    path.strip_prefix('/').unwrap_or(path).split('/').collect()
 }
 
 fn lookup(method: Method, segments: &[&str]) -> Option<Route> {
     use Method::{Get, Head, Post, Put};
     let ["v1", segments @ ..] = segments else { return None };
+    let method = if method == Head { Get } else { method };
     Some(match (method, segments) {
-        (Get | Head, ["health"]) => Route::Health,
+        (Get, ["health"]) => Route::Health,
+        (Get, ["openapi.json"]) => Route::OpenApi,
         (Get, ["status"]) => Route::Status,
         (Get, ["usage"]) => Route::Usage,
 
@@ -147,21 +157,21 @@ fn lookup(method: Method, segments: &[&str]) -> Option<Route> {
         (Post, ["jobs", id, "cancel"]) => Route::CancelJob(job(id)?),
         (Post, ["jobs", id, "playback"]) => Route::CreatePlayback(job(id)?),
         (Get, ["jobs", id, "files"]) => Route::Files(job(id)?),
-        (Get | Head, ["jobs", id, "hls", "index.m3u8"]) => Route::Media(job(id)?, Media::Playlist),
-        (Get | Head, ["jobs", id, "hls", attempt, name]) => Route::Media(job(id)?, segment(attempt, name)?),
-        (Get | Head, ["jobs", id, "original"]) => Route::Media(job(id)?, Media::Original),
-        (Get | Head, ["jobs", id, "files", name]) => Route::Media(job(id)?, file(name)?),
-        (Get | Head, ["jobs", id, "stems", name]) => Route::Media(job(id)?, stem(name)?),
+        (Get, ["jobs", id, "hls", "index.m3u8"]) => Route::Media(job(id)?, Media::Playlist),
+        (Get, ["jobs", id, "hls", attempt, name]) => Route::Media(job(id)?, segment(attempt, name)?),
+        (Get, ["jobs", id, "original"]) => Route::Media(job(id)?, Media::Original),
+        (Get, ["jobs", id, "files", name]) => Route::Media(job(id)?, file(name)?),
+        (Get, ["jobs", id, "stems", name]) => Route::Media(job(id)?, stem(name)?),
 
         (Get, ["play", ticket, "state"]) => Route::PlayState((*ticket).to_owned()),
-        (Get | Head, ["play", ticket, "index.m3u8"]) => play(ticket, Media::Playlist),
-        (Get | Head, ["play", ticket, "original"]) => play(ticket, Media::Original),
-        (Get | Head, ["play", ticket, "files", name]) => play(ticket, file(name)?),
-        (Get | Head, ["play", ticket, attempt, name]) => play(ticket, segment(attempt, name)?),
+        (Get, ["play", ticket, "index.m3u8"]) => play(ticket, Media::Playlist),
+        (Get, ["play", ticket, "original"]) => play(ticket, Media::Original),
+        (Get, ["play", ticket, "files", name]) => play(ticket, file(name)?),
+        (Get, ["play", ticket, attempt, name]) => play(ticket, segment(attempt, name)?),
 
         (_, ["projects", segments @ ..]) => Route::Projects(project_route::lookup(method, segments)?),
         (Get, ["worker", "connect"]) => Route::WorkerConnect,
-        (Get | Head, ["worker", "upload"]) => Route::WorkerUpload,
+        (Get, ["worker", "upload"]) => Route::WorkerUpload,
         (Put, ["worker", "objects", id, attempt, folder, name]) => Route::WorkerObject(
             job(id)?,
             self::attempt(attempt)?,
@@ -243,7 +253,7 @@ mod tests {
     #[test]
     fn another_method_is_told_which_ones_the_path_takes() {
         let not_allowed = |allow: &str| Err(ApiError::MethodNotAllowed { allow: allow.into() });
-        assert_eq!(find(Some(Method::Put), "/v1/jobs"), not_allowed("GET, POST"));
+        assert_eq!(find(Some(Method::Put), "/v1/jobs"), not_allowed("GET, HEAD, POST"));
         assert_eq!(find(None, "/v1/jobs/job_1/original"), not_allowed("GET, HEAD"));
         assert_eq!(get("/v1/worker/objects/job_1/1/hls/init.mp4"), not_allowed("PUT"));
     }

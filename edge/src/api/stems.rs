@@ -7,6 +7,7 @@ use crate::scheduler::FollowUp;
 
 /// Whether stems are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StemsState {
     /// They may still come.
@@ -19,6 +20,7 @@ pub enum StemsState {
 
 /// The stems of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StemsView {
     /// Whether they are there.
     pub state: StemsState,
@@ -31,6 +33,7 @@ pub struct StemsView {
 
 /// An object of a job's stems.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct StemView {
     /// Its name.

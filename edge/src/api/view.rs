@@ -13,6 +13,7 @@ use crate::scheduler::{Job, JobState, Reason, Scheduler, Transition};
 
 /// A job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct JobView {
     /// Its name.
@@ -22,6 +23,7 @@ pub struct JobView {
     /// The recording's name.
     pub name: String,
     /// `queued`, `offered`, `running`, `completed`, `failed`, `quarantined` or `cancelled`.
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = crate::api::admin::filter::names_of_states())))]
     pub state: String,
     /// The latest attempt, or the one whose result was taken.
     pub attempt: Attempt,
@@ -81,6 +83,7 @@ pub struct JobView {
 
 /// A failure with what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FailureView {
     /// The stable code.
@@ -159,6 +162,7 @@ fn attempt_started_at(job: &Job) -> Option<TimestampMs> {
 
 /// Answer to `GET /v1/jobs`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct JobList {
     /// Newest first.
@@ -169,6 +173,7 @@ pub struct JobList {
 
 /// Answer to `POST /v1/uploads`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UploadCreated {
     /// Its name.
@@ -181,6 +186,7 @@ pub struct UploadCreated {
 
 /// A request to make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PutInstruction {
     /// `PUT`.
@@ -193,6 +199,7 @@ pub struct PutInstruction {
 
 /// Answer to a content that was put.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UploadStored {
     /// Which.
@@ -205,6 +212,7 @@ pub struct UploadStored {
 
 /// Answer to `GET /v1/uploads/{uploadId}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UploadView {
     /// Which.
@@ -221,6 +229,7 @@ pub struct UploadView {
 
 /// A final file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileView {
     /// Its name.
@@ -239,6 +248,7 @@ pub struct FileView {
 
 /// Answer to `GET /v1/jobs/{jobId}/files`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileList {
     /// Of the attempt whose result was taken.
     pub files: Vec<FileView>,
@@ -272,6 +282,7 @@ impl FileList {
 
 /// Answer to `POST /v1/jobs/{jobId}/playback`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PlaybackCreated {
     /// For players.
@@ -284,11 +295,13 @@ pub struct PlaybackCreated {
 
 /// Answer to `GET /v1/play/{ticket}/state`: what a listener may know.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PlayStateView {
     /// The recording's name.
     pub name: String,
     /// The job's state.
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = crate::api::admin::filter::names_of_states())))]
     pub state: String,
     /// What is being done.
     pub phase: Option<Phase>,
@@ -329,6 +342,7 @@ impl PlayStateView {
 
 /// Answer to `GET /v1/health`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Health {
     /// Always, or there is no answer.
     pub ok: bool,
@@ -343,6 +357,7 @@ pub struct Health {
 
 /// Answer to `GET /v1/status`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatusView {
     /// The environment's name.
     pub environment: String,
@@ -354,6 +369,7 @@ pub struct StatusView {
 
 /// Live jobs by state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueueView {
     /// Waiting.
     pub queued: usize,
@@ -367,6 +383,7 @@ pub struct QueueView {
 
 /// What the scheduler's object used since it was last made, by what the platform bills and bounds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UsageView {
     /// When it was made.
@@ -393,6 +410,7 @@ pub struct UsageView {
 
 /// A worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerView {
     /// Its name.

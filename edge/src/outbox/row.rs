@@ -11,6 +11,7 @@ use super::event::{EndpointId, EventId, EventKind};
 
 /// Names a row and gives its place: rows of one job go to one endpoint in the order of their ids.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct RowId(pub u64);
 
@@ -79,6 +80,7 @@ pub struct DeadLetter {
 
 /// Why an event was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum DeadReason {
     /// Too many attempts, or too old.

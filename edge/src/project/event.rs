@@ -10,6 +10,7 @@ pub const KEPT_EVENTS: u64 = 1_000;
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ProjectEventName"))]
 pub enum EventName {
     /// The upload is there.
     #[serde(rename = "upload.completed")]

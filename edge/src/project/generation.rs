@@ -11,6 +11,7 @@ use crate::outbox::EndpointId;
 
 /// Whether a transcript belongs to what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TranscriptMode {
     /// No: complete with the audio.
@@ -47,6 +48,7 @@ pub struct GenerationRequest {
 
 /// Why something failed: a stable code, and a text that says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "GenerationFailure"))]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
     /// Stable name.

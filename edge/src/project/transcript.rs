@@ -14,6 +14,7 @@ pub const MAX_VERSIONS: u32 = 100;
 
 /// Where a version comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum TranscriptSource {
     /// The client gave it.
@@ -66,6 +67,7 @@ pub struct Transcription {
 
 /// Where a transcription is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum TranscriptionState {
     /// Nobody asked for one.

@@ -71,6 +71,7 @@ pub enum UploadState {
 
 /// Who said that an upload is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum CompletedBy {
     /// The client.

@@ -7,6 +7,7 @@ use super::{Effect, Scheduler};
 
 /// What came of an act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AuditOutcome {
     /// It changed something.
@@ -19,6 +20,7 @@ pub enum AuditOutcome {
 
 /// One act of an operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AuditEntry {
     /// The request, as its answer and the logs name it. Unique.

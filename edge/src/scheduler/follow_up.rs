@@ -9,6 +9,7 @@ use super::job::{GenerationRef, Job};
 
 /// What followed on a completed job, so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FollowUp {
     /// The job.

@@ -63,6 +63,7 @@ pub struct JobRequest {
 
 /// The generation of a project that a job was made for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GenerationRef {
     /// The project.

@@ -34,6 +34,7 @@ pub enum OperatorError {
 
 /// Who paused something, when and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PauseNote {
     /// Of whom nothing is offered; of anybody when absent.

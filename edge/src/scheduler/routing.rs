@@ -23,6 +23,7 @@ const PARALLEL_REQUESTS: f64 = 8.0;
 
 /// Which estimate decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
     /// Where the inference starts first.
@@ -51,6 +52,7 @@ impl std::str::FromStr for Policy {
 
 /// What decided at last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DecidedBy {
     /// It was the only one with an open slot.
@@ -65,6 +67,7 @@ pub enum DecidedBy {
 
 /// What was expected of one worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Candidate {
     /// Who.
@@ -79,6 +82,7 @@ pub struct Candidate {
 
 /// Why a job went where it went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
     /// Which estimate decided.

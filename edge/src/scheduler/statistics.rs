@@ -8,6 +8,7 @@ use super::{Scheduler, Worker};
 
 /// How many live jobs there are in each state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
     /// Waiting, those included that may not start yet.
@@ -20,6 +21,7 @@ pub struct Counts {
 
 /// The queue as a whole.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QueueStatistics {
     /// Live jobs by state.

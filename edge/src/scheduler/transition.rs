@@ -14,6 +14,7 @@ pub const MAX_HISTORY: usize = 64;
 
 /// Why a job changed its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// A client submitted it.

@@ -8,6 +8,7 @@ use super::{Scheduler, Worker};
 
 /// What a queued job waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WaitsFor {
     /// Its own time: a start that its client asked for, or the pause before a retry.
@@ -28,6 +29,7 @@ pub enum WaitsFor {
 
 /// What a queued job waits for, with the figures that say so.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Waiting {
     /// What for.

@@ -5,8 +5,8 @@ use worker::{Env, Request, Response, console_error};
 
 use super::fault::Fault;
 use super::{
-    admin, auth, body, call_scheduler, client_key, jobs, listening, parts, projects, respond, settings,
-    tenants, uploads, webhooks, workers,
+    admin, auth, body, call_scheduler, client_key, description, jobs, listening, parts, projects, respond,
+    settings, tenants, uploads, webhooks, workers,
 };
 use crate::api::ApiError;
 use crate::api::call::{Call, Reply};
@@ -21,9 +21,8 @@ pub async fn handle(mut request: Request, env: &Env) -> worker::Result<Response>
     let origins = settings::variable::<Origins>(env, cors::CORS_ORIGINS);
     let readers = cors::answer(&path, origins.as_ref(), request.headers().get("Origin")?.as_deref());
     let methods = route::methods(&path);
-    let is_preflight = request.inner().method() == "OPTIONS" && !methods.is_empty();
-    let mut response = if is_preflight && readers.allow_origin.is_some() {
-        respond::preflight(&methods)?
+    let mut response = if request.inner().method() == "OPTIONS" && !methods.is_empty() {
+        respond::options(&methods, readers.allow_origin.is_some())?
     } else {
         match dispatch(&mut request, env, &path, &request_id).await {
             Ok(response) => response,
@@ -63,6 +62,7 @@ async fn dispatch(request: &mut Request, env: &Env, path: &str, request_id: &str
     let method = route::Method::parse(&request.inner().method());
     match route::find(method, path)? {
         Route::Health => health(env),
+        Route::OpenApi => description::open_api(request, env).await,
         Route::Status => status(request, env).await,
         Route::Usage => tenants::usage(request, env).await,
         Route::CreateUpload => uploads::create_upload(request, env).await,

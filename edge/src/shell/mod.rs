@@ -16,6 +16,7 @@ mod client_key;
 mod database;
 mod dead_letters;
 mod deliveries;
+mod description;
 mod drive;
 mod fault;
 mod frontend_worker;
@@ -60,6 +61,9 @@ use worker::{Context, Date, Env, Request, Response, ScheduleContext, ScheduledEv
 
 /// Name of the R2 bucket's binding.
 const MEDIA_BUCKET: &str = "MEDIA";
+
+/// Name of the binding of the pages and what lies beside them.
+const ASSETS: &str = "ASSETS";
 
 /// Name of the variable that is `true` where webhooks may go to plain `http` and to private addresses: for development.
 const WEBHOOK_ALLOW_PRIVATE: &str = "WEBHOOK_ALLOW_PRIVATE";

@@ -12,7 +12,9 @@ use crate::api::ApiError;
 use crate::api::projects::call::{Answer, Question};
 use crate::api::projects::request::{self as project_request, CreateGeneration, CreateProject};
 use crate::api::projects::route::ProjectRoute as Route;
-use crate::api::projects::view::{ProjectCreated, ProjectEntryView, ProjectList, ProjectView};
+use crate::api::projects::view::{
+    ProjectCreated, ProjectEntryView, ProjectList, ProjectView, TranscriptTaken, TranscriptView,
+};
 use crate::api::request;
 use crate::api::ticket::{Claims, UPLOAD_TICKET_LIFETIME, UploadClaims};
 use crate::api::view::PutInstruction;
@@ -234,11 +236,7 @@ async fn transcript(request: &Request, env: &Env, id: &ProjectId) -> Result<Resp
     let version = project_request::transcript_version(request.url()?.query_pairs())?;
     match ask(request, env, id, Question::Transcript { version }).await? {
         Answer::Transcript { version, transcript } => {
-            let mut document = serde_json::to_value(&transcript).map_err(worker::Error::from)?;
-            if let Some(fields) = document.as_object_mut() {
-                fields.insert("version".to_owned(), version.into());
-            }
-            respond::json_with_etag(request, &document)
+            respond::json_with_etag(request, &TranscriptView { version, transcript })
         }
         other => Err(call_project::unexpected(&other)),
     }
@@ -249,9 +247,7 @@ async fn put_transcript(request: &mut Request, env: &Env, id: &ProjectId) -> Res
     let body = bounded_body(request, project_request::MAX_TRANSCRIPT_BYTES).await?;
     let transcript = project_request::transcript(&body)?;
     match call_project::ask(env, id, &client.tenant, Question::PutTranscript { transcript }).await? {
-        Answer::TranscriptTaken { version } => {
-            Ok(respond::json(200, &serde_json::json!({ "version": version }))?)
-        }
+        Answer::TranscriptTaken { version } => Ok(respond::json(200, &TranscriptTaken { version })?),
         other => Err(call_project::unexpected(&other)),
     }
 }

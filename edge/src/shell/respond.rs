@@ -41,7 +41,7 @@ pub fn problem(error: &ApiError, request_id: &str) -> Result<Response> {
         headers.set("Retry-After", &seconds.to_string())?;
     }
     match error {
-        ApiError::MethodNotAllowed { allow } => headers.set("Allow", allow)?,
+        ApiError::MethodNotAllowed { allow } => headers.set("Allow", &format!("{allow}, OPTIONS"))?,
         ApiError::KeyMissing | ApiError::KeyInvalid => headers.set("WWW-Authenticate", "Bearer")?,
         ApiError::RangeNotSatisfiable { size } => headers.set("Content-Range", &format!("bytes */{size}"))?,
         ApiError::UpgradeRequired => headers.set("Upgrade", "websocket")?,
@@ -63,12 +63,16 @@ pub fn set_readers(headers: &Headers, readers: &cors::Answer) -> Result<()> {
     Ok(())
 }
 
-/// The answer to a browser's question whether a page may ask.
-pub fn preflight(methods: &[&str]) -> Result<Response> {
+/// The answer to the question which methods a path takes, and to a browser's whether a page may ask.
+pub fn options(methods: &[&str], may_be_read: bool) -> Result<Response> {
     let headers = Headers::new();
-    headers.set("Access-Control-Allow-Methods", &format!("{}, OPTIONS", methods.join(", ")))?;
-    headers.set("Access-Control-Allow-Headers", cors::ALLOWED_HEADERS)?;
-    headers.set("Access-Control-Max-Age", "86400")?;
+    let allow = format!("{}, OPTIONS", methods.join(", "));
+    headers.set("Allow", &allow)?;
+    if may_be_read {
+        headers.set("Access-Control-Allow-Methods", &allow)?;
+        headers.set("Access-Control-Allow-Headers", cors::ALLOWED_HEADERS)?;
+        headers.set("Access-Control-Max-Age", "86400")?;
+    }
     Ok(ResponseBuilder::new().with_status(204).with_headers(headers).empty())
 }
 

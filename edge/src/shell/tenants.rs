@@ -1,7 +1,6 @@
 //! Tenants' set-up and usage, in the stateless Worker: requests, new secrets, answers. What is asked is decided in the tenant's
 //! object.
 
-use serde_json::json;
 use shared_protocol::TenantId;
 use uuid::Uuid;
 use worker::{Env, Request, Response};
@@ -15,6 +14,7 @@ use crate::api::admin::request::{ReasonBody, checked_reason, parse_optional};
 use crate::api::tenants::call::{TenantAct, TenantCall, TenantQuestion, TenantReply};
 use crate::api::tenants::request::{CreateKeyBody, RotateKeyBody, SettingsChange, TenantsQuery, UsageQuery};
 use crate::api::tenants::route::TenantRoute;
+use crate::api::tenants::view::KeyWithSecret;
 use crate::tenant::KeyId;
 use crate::tenant::key_text::{KeyClaim, KeyHash};
 
@@ -96,7 +96,7 @@ fn document(reply: TenantReply) -> Result<Response, Fault> {
 fn with_secret(reply: TenantReply, text: &str) -> Result<Response, Fault> {
     match reply {
         TenantReply::Document { status, document } => {
-            Ok(respond::json(status, &json!({ "key": document, "secret": text }))?)
+            Ok(respond::json(status, &KeyWithSecret { key: document, secret: text.to_owned() })?)
         }
         other => Err(call_tenant::unexpected(&other)),
     }

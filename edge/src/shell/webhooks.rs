@@ -1,6 +1,5 @@
 //! Webhooks' set-up, in the stateless Worker: requests, secrets, answers. What is asked is decided in the scheduler's object.
 
-use serde_json::json;
 use uuid::Uuid;
 use worker::{Env, Request, Response};
 
@@ -15,6 +14,7 @@ use crate::api::request::parse_json;
 use crate::api::webhooks::call::{WebhookAct, WebhookCall};
 use crate::api::webhooks::request::{ActBody, CreateBody, ReplayBody, UpdateBody, dead_letters_page};
 use crate::api::webhooks::route::WebhookRoute;
+use crate::api::webhooks::view::WebhookWithSecret;
 use crate::outbox::signature::Secret;
 use crate::outbox::{EndpointId, EventId};
 
@@ -34,13 +34,12 @@ pub async fn handle(
         _ => None,
     };
     match call_scheduler::call(env, &Call::Admin(AdminCall::Webhooks { actor, order })).await? {
-        Reply::Admin { status, document } => {
-            let document = match secret {
-                Some(secret) => json!({ "webhook": document, "secret": secret.reveal() }),
-                None => document,
-            };
-            Ok(respond::json(status, &document)?)
-        }
+        Reply::Admin { status, document } => Ok(match secret {
+            Some(secret) => {
+                respond::json(status, &WebhookWithSecret { webhook: document, secret: secret.reveal() })?
+            }
+            None => respond::json(status, &document)?,
+        }),
         other => Err(call_scheduler::unexpected(&other)),
     }
 }

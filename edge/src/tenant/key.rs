@@ -8,6 +8,7 @@ use super::key_text::{KeyHash, KeyId};
 
 /// What the holder of a key may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Everything that is its tenant's.

@@ -22,6 +22,7 @@ const MAX_KEY_ID_LENGTH: usize = 40;
 
 /// The name of a tenant's key. No dot is in it, as there may be in a tenant's: a key's text is read from its end.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct KeyId(String);
 

@@ -10,6 +10,7 @@ const DEFAULT_REQUESTS_PER_MINUTE: u32 = 600;
 
 /// What a tenant may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TenantSettings {
     /// Bytes of one upload.

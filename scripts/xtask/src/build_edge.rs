@@ -190,12 +190,22 @@ fn bundle(root: &Path, stage: &Path, dev: bool) -> Result<()> {
     remove_folder(&stage.join("snippets"))
 }
 
-/// The static files of `edge/assets`, and hls.js, which the listen page plays with where the browser
-/// itself plays no HLS.
+/// Files of npm packages that pages load, and their names beside the pages: hls.js, which the listen page plays with where the
+/// browser itself plays no HLS, and Swagger UI, which draws the API's description.
+const FROM_PACKAGES: [(&str, &str); 3] = [
+    ("hls.js/dist/hls.light.min.mjs", "hls.js"),
+    ("swagger-ui-dist/swagger-ui-bundle.js", "swagger-ui.js"),
+    ("swagger-ui-dist/swagger-ui.css", "swagger-ui.css"),
+];
+
+/// The static files of `edge/assets`, the API's description, and what pages load of packages.
 fn copy_assets(root: &Path, to: &Path) -> Result<()> {
     copy_folder(&root.join("edge/assets"), to)?;
-    let hls = installed(root, "node_modules/hls.js/dist/hls.light.min.mjs")?;
-    copy_changed(&hls, &to.join("hls.js"))
+    copy_changed(&root.join("docs/openapi.json"), &to.join("openapi.json"))?;
+    for (from, name) in FROM_PACKAGES {
+        copy_changed(&installed(root, &format!("node_modules/{from}"))?, &to.join(name))?;
+    }
+    Ok(())
 }
 
 fn copy_folder(from: &Path, to: &Path) -> Result<()> {

@@ -27,7 +27,7 @@ fn what_is_not_there_and_what_is_not_allowed_are_told_apart() {
     }
     let answer = api.call("DELETE", "/v1/jobs", &[], None);
     answer.expect_problem(405, "method_not_allowed");
-    assert_eq!(answer.header("Allow"), "GET, POST");
+    assert_eq!(answer.header("Allow"), "GET, HEAD, POST, OPTIONS");
     api.get("/v1/jobs/job_none").expect_problem(404, "job_not_found");
 }
 

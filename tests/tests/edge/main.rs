@@ -8,6 +8,7 @@
 mod access;
 mod cancelling;
 mod configuration;
+mod conventions;
 mod crashes;
 mod dispatch;
 mod downloads;

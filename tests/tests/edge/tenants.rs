@@ -356,7 +356,7 @@ fn web_pages_use_the_api_from_listed_origins_and_tickets_from_any() {
     };
     let preflight = ask("/v1/jobs", APP).expect(204);
     assert_eq!(preflight.header("Access-Control-Allow-Origin"), APP);
-    assert_eq!(preflight.header("Access-Control-Allow-Methods"), "GET, POST, OPTIONS");
+    assert_eq!(preflight.header("Access-Control-Allow-Methods"), "GET, HEAD, POST, OPTIONS");
     assert!(preflight.header("Access-Control-Allow-Headers").contains("Authorization"));
     let from_page = |path: &str| edge.api(Keys::ACME).call("GET", path, &[("Origin", APP)], None);
     let answer = from_page("/v1/jobs").expect(200);
@@ -365,7 +365,7 @@ fn web_pages_use_the_api_from_listed_origins_and_tickets_from_any() {
     missing.expect_problem(404, "job_not_found");
     assert_eq!(missing.header("Access-Control-Allow-Origin"), APP, "a page reads why it was refused");
     let other = ask("/v1/jobs", "https://evil.example");
-    assert_eq!((other.status, other.header("Access-Control-Allow-Origin")), (405, ""));
+    assert_eq!((other.status, other.header("Access-Control-Allow-Origin")), (204, ""));
     let admin = ask("/v1/admin/tenants", APP);
     assert_eq!(admin.header("Access-Control-Allow-Origin"), "");
 

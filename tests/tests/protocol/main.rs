@@ -4,6 +4,7 @@
 
 mod document;
 mod golden;
+mod openapi;
 mod peers;
 mod schema;
 

@@ -7,6 +7,7 @@ use crate::scheduler::Job;
 
 /// A state, or a group of them, that a filter can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StateFilter {
     /// Waiting.
@@ -79,6 +80,12 @@ impl StateFilter {
             None => job.state.is_ended() != self.is_live(),
         }
     }
+}
+
+/// The names of a job's states, for the API's description.
+#[cfg(feature = "schema")]
+pub fn names_of_states() -> Vec<&'static str> {
+    StateFilter::ALL.into_iter().filter_map(StateFilter::single).collect()
 }
 
 /// Which jobs. Whatever is absent is not asked for.

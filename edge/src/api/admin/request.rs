@@ -46,29 +46,36 @@ pub fn checked_reason(reason: &str) -> Result<String, RequestError> {
 
 /// Body of `POST /v1/admin/queue/pause` and `resume`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "PauseQueue"))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct PauseBody {
     /// Of whom; of everybody when absent.
     pub tenant: Option<TenantId>,
     /// Why.
+    #[cfg_attr(feature = "schema", schemars(length(max = MAX_REASON_LENGTH)))]
     pub reason: String,
 }
 
 /// Body of an act on one job or worker.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Act"))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ReasonBody {
     /// Why.
+    #[cfg_attr(feature = "schema", schemars(length(max = MAX_REASON_LENGTH)))]
     pub reason: String,
 }
 
 /// Body of `POST /v1/admin/workers/{workerId}/bench`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "BenchWorker"))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct BenchBody {
     /// For how long.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = MAX_BENCH_SECONDS)))]
     pub seconds: Option<u64>,
     /// Why.
+    #[cfg_attr(feature = "schema", schemars(length(max = MAX_REASON_LENGTH)))]
     pub reason: String,
 }
 
@@ -89,6 +96,7 @@ impl BenchBody {
 
 /// Body of `POST /v1/admin/bulk/cancel` and `retry`. A mistyped field must not widen the circle, so unknown ones are refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ActOnJobs"))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct BulkBody {
     /// Whose jobs.
@@ -100,10 +108,12 @@ pub struct BulkBody {
     /// Every job is meant, no filter was forgotten.
     pub all: bool,
     /// How many at most in this call.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = MAX_BULK)))]
     pub limit: Option<usize>,
     /// Only say which.
     pub dry_run: bool,
     /// Why.
+    #[cfg_attr(feature = "schema", schemars(length(max = MAX_REASON_LENGTH)))]
     pub reason: String,
 }
 

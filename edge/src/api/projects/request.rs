@@ -24,6 +24,7 @@ const DEFAULT_PAGE: u32 = 50;
 
 /// Body of `POST /v1/projects`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CreateProject {
     /// The recording's name.
@@ -91,6 +92,7 @@ fn hex(bytes: &[u8]) -> String {
 
 /// Body of `POST /v1/projects/{projectId}/generations`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CreateGeneration {
     /// How.

@@ -9,6 +9,7 @@ use crate::project::{Audio, Ending, TranscriptPart, UploadState};
 
 /// Whose time it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TimelineOwner"))]
 #[serde(rename_all = "snake_case")]
 pub enum Owner {
     /// The client's: until its recording is there.
@@ -23,6 +24,7 @@ pub enum Owner {
 
 /// Something that took time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TimelineInterval"))]
 #[serde(rename_all = "camelCase")]
 pub struct Interval {
     /// What was done: `client_upload`, `transcription`, `dispatch`, `queue`, the worker's own phases, `completion`.
@@ -37,6 +39,7 @@ pub struct Interval {
 
 /// How long something took.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TimelinePhase"))]
 #[serde(rename_all = "camelCase")]
 pub struct PhaseTotal {
     /// What.
@@ -49,6 +52,7 @@ pub struct PhaseTotal {
 
 /// Answer to `GET /v1/projects/{projectId}/generations/{generationId}/timeline`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TimelineView {
     /// The generation.

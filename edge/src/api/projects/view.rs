@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use shared_protocol::{
-    GenerationId, JobId, OutputKind, Phase, Priority, ProjectId, Sampler, TimestampMs, UploadId,
+    GenerationId, JobId, OutputKind, Phase, Priority, ProjectId, Sampler, TimestampMs, Transcript, UploadId,
 };
 
 use super::super::view::{JobView, PutInstruction};
@@ -16,6 +16,7 @@ use crate::project::{
 
 /// A project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProjectView {
     /// Its name.
@@ -42,6 +43,7 @@ pub struct ProjectView {
 
 /// The recording of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ProjectUpload"))]
 #[serde(rename_all = "camelCase")]
 pub struct UploadView {
     /// Its name.
@@ -66,6 +68,7 @@ pub struct UploadView {
 
 /// Where an upload is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ProjectUploadState"))]
 #[serde(rename_all = "snake_case")]
 pub enum UploadStateView {
     /// On its way, or not yet sent.
@@ -108,6 +111,7 @@ impl UploadView {
 
 /// A version of a transcript, without its words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TranscriptVersionView {
     /// From 1.
@@ -137,6 +141,7 @@ impl TranscriptVersionView {
 
 /// A request that a recogniser makes a transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TranscriptionView {
     /// `none`, `running`, `done`, `failed`, or `superseded` by a transcript of the client's.
@@ -179,6 +184,7 @@ impl ProjectView {
 
 /// Answer to `POST /v1/projects`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProjectCreated {
     /// The project.
@@ -196,6 +202,7 @@ pub struct ProjectCreated {
 
 /// Requests to make: one for each part, in any order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PartsInstruction {
     /// `PUT`.
@@ -214,6 +221,7 @@ pub struct PartsInstruction {
 
 /// A page of a tenant's projects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProjectList {
     /// Newest first.
@@ -224,6 +232,7 @@ pub struct ProjectList {
 
 /// A project in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProjectEntryView {
     /// Its name.
@@ -236,6 +245,7 @@ pub struct ProjectEntryView {
 
 /// A generation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GenerationView {
     /// Its name.
@@ -274,6 +284,7 @@ pub struct GenerationView {
 
 /// The audio of a generation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AudioView {
     /// `waiting_for_upload`, `dispatching`, `queued`, `restoring`, `ready`, `failed` or `cancelled`.
@@ -295,6 +306,7 @@ pub struct AudioView {
 
 /// The transcript of a generation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TranscriptPartView {
     /// What was asked for.
@@ -307,6 +319,7 @@ pub struct TranscriptPartView {
 
 /// How far a restore is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProgressView {
     /// What is being done.
@@ -402,8 +415,28 @@ impl TranscriptPartView {
     }
 }
 
+/// Answer to `GET /v1/projects/{projectId}/transcript`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TranscriptView {
+    /// Which version, from 1.
+    pub version: u32,
+    /// The transcript.
+    #[serde(flatten)]
+    pub transcript: Transcript,
+}
+
+/// Answer to a transcript that was put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TranscriptTaken {
+    /// Which version it is, from 1.
+    pub version: u32,
+}
+
 /// A page of a project's generations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GenerationList {
     /// Newest first.
@@ -414,6 +447,7 @@ pub struct GenerationList {
 
 /// An event as listeners get it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EventView {
     /// Its number: what `Last-Event-ID` and `after` name.
@@ -451,6 +485,7 @@ impl EventView {
 
 /// Answer to `GET /v1/projects/{projectId}/events` as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EventList {
     /// In their order.

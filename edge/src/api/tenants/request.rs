@@ -28,6 +28,7 @@ const MAX_REQUESTS_PER_MINUTE: u32 = 60_000;
 
 /// Body of `POST /v1/admin/tenants/{tenant}/keys`. All of it may be left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CreateKey"))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct CreateKeyBody {
     /// What it is for.
@@ -67,6 +68,7 @@ impl CreateKeyBody {
 
 /// Body of `POST /v1/admin/tenants/{tenant}/keys/{keyId}/rotate`. All of it may be left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RotateKey"))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RotateKeyBody {
     /// How long the older secret stays valid.
@@ -92,6 +94,7 @@ impl RotateKeyBody {
 /// Body of `POST /v1/admin/tenants/{tenant}`: a change of a tenant's limits. What is absent stays; `null` takes a limit back to
 /// what is usual. A mistyped limit must not pass for none, so unknown fields are refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "UpdateTenant"))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct SettingsChange {
     /// Bytes of one upload.

@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(find(Some(Method::Get), "/v1/admin/tenants"), Ok(Route::Tenants(TenantRoute::List)));
         assert_eq!(
             find(Some(Method::Put), "/v1/admin/tenants/acme/keys"),
-            Err(ApiError::MethodNotAllowed { allow: "GET, POST".into() })
+            Err(ApiError::MethodNotAllowed { allow: "GET, HEAD, POST".into() })
         );
         for path in
             ["/v1/admin/tenants/", "/v1/admin/tenants/.tenants", "/v1/admin/tenants/a/keys/x.y/revoke"]

@@ -9,6 +9,7 @@ use crate::tenant::{TenantSettings, UsageRow};
 
 /// A key. Neither its secret nor a hash of it is in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct KeyView {
     /// Its name.
@@ -50,8 +51,20 @@ impl KeyView {
     }
 }
 
+/// Answer where a secret was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct KeyWithSecret {
+    /// The key, as its tenant's object shows it.
+    #[cfg_attr(feature = "schema", schemars(with = "KeyView"))]
+    pub key: serde_json::Value,
+    /// What its holder sends. Shown here and never again.
+    pub secret: String,
+}
+
 /// Answer of `GET /v1/admin/tenants/{tenant}/keys`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct KeyList {
     /// The keys, newest first.
@@ -60,6 +73,7 @@ pub struct KeyList {
 
 /// Answer of `GET /v1/admin/tenants/{tenant}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TenantView {
     /// Which.
@@ -74,6 +88,7 @@ pub struct TenantView {
 
 /// A tenant in the list of all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TenantSummary {
     /// Which.
@@ -84,6 +99,7 @@ pub struct TenantSummary {
 
 /// Answer of `GET /v1/admin/tenants`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TenantList {
     /// Tenants by name.
@@ -94,6 +110,7 @@ pub struct TenantList {
 
 /// What one sampler was used for in a month.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SamplerTotal {
     /// Which.
@@ -106,6 +123,7 @@ pub struct SamplerTotal {
 
 /// Answer of `GET /v1/usage`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TenantUsage {
     /// Whose.
@@ -150,6 +168,7 @@ impl TenantUsage {
 
 /// A row of the ledger.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UsageLine {
     /// For what.

@@ -16,6 +16,7 @@ const DEFAULT_PAGE: u32 = 50;
 
 /// Body of `POST /v1/admin/webhooks`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CreateWebhook"))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateBody {
     /// Where to.
@@ -61,6 +62,7 @@ impl CreateBody {
 
 /// Body of `POST /v1/admin/webhooks/{webhookId}`. What is absent stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "UpdateWebhook"))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct UpdateBody {
     /// Where to.
@@ -92,6 +94,7 @@ impl UpdateBody {
 
 /// Body of an act that needs no more than a reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ActOnWebhook"))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ActBody {
     /// Why, for the audit log.
@@ -100,6 +103,7 @@ pub struct ActBody {
 
 /// Body of `POST /v1/admin/webhooks/{webhookId}/replay`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ReplayDeadLetters"))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ReplayBody {
     /// Which; all when absent.

@@ -9,6 +9,7 @@ use crate::outbox::{DeadReason, Endpoint, EndpointId, EventId, EventKind, LaneSt
 
 /// A webhook and how it is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookView {
     /// Its name.
@@ -43,6 +44,7 @@ pub struct WebhookView {
 
 /// What became of the events of one webhook since the scheduler's last restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CountersView {
     /// Acknowledged.
@@ -90,8 +92,20 @@ impl WebhookView {
     }
 }
 
+/// Answer where a secret was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WebhookWithSecret {
+    /// The webhook, as the scheduler's object shows it.
+    #[cfg_attr(feature = "schema", schemars(with = "WebhookView"))]
+    pub webhook: serde_json::Value,
+    /// Signs what is sent to it. Shown here and never again.
+    pub secret: String,
+}
+
 /// Answer to `GET /v1/admin/webhooks`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WebhookList {
     /// In order of their ids, which is that of their making.
     pub webhooks: Vec<WebhookView>,
@@ -99,6 +113,7 @@ pub struct WebhookList {
 
 /// Answer where nothing is left to show but the name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookDeleted {
     /// Which.
@@ -107,6 +122,7 @@ pub struct WebhookDeleted {
 
 /// Answer to a test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TestSent {
     /// The event's `webhook-id`.
@@ -115,6 +131,7 @@ pub struct TestSent {
 
 /// Answer to a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replayed {
     /// Dead letters that wait to be sent again.
     pub replayed: u64,
@@ -124,6 +141,7 @@ pub struct Replayed {
 
 /// An event that could not be delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DeadLetterView {
     /// Its name, for a replay.
@@ -166,6 +184,7 @@ impl DeadLetterView {
 
 /// Answer to `GET /v1/admin/webhooks/{webhookId}/dead-letters`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DeadLetterList {
     /// Newest first.

@@ -8,6 +8,7 @@ use crate::scheduler::{Decision, FollowUp, Job, JobState, MAX_RETRIES, MAX_WORKE
 
 /// Answer to `GET /v1/admin/jobs`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct JobSummaryList {
     /// Newest first.
@@ -19,6 +20,7 @@ pub struct JobSummaryList {
 
 /// A job in a list of all tenants' jobs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct JobSummary {
     /// Its name.
@@ -28,6 +30,7 @@ pub struct JobSummary {
     /// The recording's name.
     pub name: String,
     /// As in the client's view.
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = crate::api::admin::filter::names_of_states())))]
     pub state: String,
     /// The latest attempt.
     pub attempt: Attempt,
@@ -76,6 +79,7 @@ impl JobSummary {
 
 /// Answer to `GET /v1/admin/jobs/{jobId}`: a job whole.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AdminJob {
     /// Its owner.
@@ -98,6 +102,7 @@ pub struct AdminJob {
 
 /// What a job has used of its budgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Budgets {
     /// Retryable failures so far.
@@ -112,11 +117,13 @@ pub struct Budgets {
 
 /// One change of a job's state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryEntry {
     /// When.
     pub at_ms: TimestampMs,
     /// To which state.
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = crate::api::admin::filter::names_of_states())))]
     pub to: String,
     /// The job's attempt afterwards.
     pub attempt: Attempt,
@@ -156,6 +163,7 @@ impl AdminJob {
 
 /// Answer to a bulk act, and to its dry run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct BulkResult {
     /// Nothing was changed.

@@ -14,6 +14,7 @@ pub use workers::{HeldJob, WorkerDetail, WorkerList, WorkerReport};
 
 /// Answer to `GET /v1/admin/audit`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AuditList {
     /// Newest first.

@@ -12,6 +12,7 @@ const MAX_TENANTS: usize = 50;
 
 /// Answer to `GET /v1/admin/queue`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QueueDetail {
     /// The environment's name.
@@ -37,6 +38,7 @@ pub struct QueueDetail {
 
 /// A tenant's live jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TenantCounts {
     /// Who.

@@ -11,6 +11,7 @@ use crate::scheduler::{Job, Scheduler, Worker, WorkerControl};
 
 /// Answer to `GET /v1/admin/workers`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerList {
     /// By name.
     pub workers: Vec<WorkerDetail>,
@@ -18,6 +19,7 @@ pub struct WorkerList {
 
 /// All that is known of a worker.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerDetail {
     /// Its name.
@@ -41,6 +43,7 @@ pub struct WorkerDetail {
 
 /// What a worker said, and what follows from it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerReport {
     /// Its last sign of life.
@@ -79,6 +82,7 @@ pub struct WorkerReport {
 
 /// A job that a worker has.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HeldJob {
     /// Its name.
