@@ -1,7 +1,7 @@
 //! Client library of the minifleet HTTP API (`docs/api.md`).
 //!
 //! A [`Client`] is made from an address and a key ([`config::Profile`]) and is cheap to clone. Its methods are grouped by
-//! what they are about: [`uploads`] of a [`source`], [`jobs`], [`watch`], [`files`], [`playback`], [`fleet`]. Operators have an
+//! what they are about: [`uploads`] of a [`source`], [`jobs`], [`watch`], [`files`], [`playback`], [`fleet`], [`usage`]. Operators have an
 //! [`admin::Admin`] instead.
 //!
 //! ```no_run
@@ -32,6 +32,7 @@ pub mod playback;
 pub mod source;
 pub mod timings;
 pub mod uploads;
+pub mod usage;
 pub mod watch;
 
 mod http;

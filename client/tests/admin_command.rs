@@ -170,3 +170,55 @@ async fn a_job_that_cannot_be_retried_does_not_keep_the_others() {
         stdout(&output)
     );
 }
+
+fn key() -> Value {
+    json!({ "keyId": "key_1", "tenant": "acme", "label": "backend", "role": "full", "valid": true, "createdAtMs": 1_000,
+            "expiresAtMs": null, "revokedAtMs": null, "olderSecretUntilMs": null, "newField": 1 })
+}
+
+#[tokio::test]
+async fn a_new_keys_secret_is_printed_and_the_key_is_never_made_twice() {
+    let server = Server::start(|request: &Request| match request.line().as_str() {
+        "POST /v1/admin/tenants/acme/keys" => {
+            Reply::json(201, &json!({ "key": key(), "secret": "mfk.acme.key_1.SECRET" }))
+        }
+        "POST /v1/admin/tenants/busy/keys" => Reply::problem(503, "tenant_unavailable"),
+        _ => Reply::problem(404, "route_not_found"),
+    })
+    .await;
+    let create = ["keys", "create", "acme", "--label", "backend", "--read-only"];
+    let output = run(&server, &create).await;
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).starts_with("mfk.acme.key_1.SECRET\n"), "{}", stdout(&output));
+    let sent = server.requests_for("POST", "acme/keys")[0].json();
+    assert_eq!(sent, json!({ "label": "backend", "role": "read", "reason": "" }));
+    let quiet = run(&server, &["keys", "create", "acme", "--quiet"]).await;
+    assert_eq!(stdout(&quiet), "mfk.acme.key_1.SECRET\n", "a script gets the secret alone");
+    // Whether it was made is not known then: another one would be a key that nobody has.
+    let failed = run(&server, &["keys", "create", "busy"]).await;
+    assert_ne!(failed.status.code(), Some(0));
+    assert_eq!(server.requests_for("POST", "busy/keys").len(), 1);
+}
+
+#[tokio::test]
+async fn a_tenants_limits_are_changed_by_name_and_taken_back_to_what_is_usual() {
+    let settings = json!({ "maxUploadBytes": 5_000_000, "mediaTypes": ["audio/"], "monthlyAudioSeconds": 60,
+                           "requestsPerMinute": 600, "maxLiveGenerations": null });
+    let tenant = json!({ "tenant": "acme", "settings": settings, "month": "2026-11", "usedSeconds": 12.5 });
+    let server = Server::start(move |_: &Request| Reply::json(200, &tenant)).await;
+    let change = ["tenant", "acme", "--monthly-audio-seconds", "60", "--requests-per-minute", "default"];
+    let output =
+        run(&server, &[&change[..], &["--media-types", "audio/,video/", "--reason", "trial"]].concat()).await;
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let sent = server.requests_for("POST", "tenants/acme")[0].json();
+    assert_eq!(
+        sent,
+        json!({ "monthlyAudioSeconds": 60, "requestsPerMinute": null, "mediaTypes": ["audio/", "video/"],
+                "reason": "trial" })
+    );
+    let shown = stdout(&run(&server, &["tenant", "acme"]).await);
+    assert_eq!(server.requests_for("POST", "tenants/acme").len(), 1, "looking changes nothing");
+    for expected in ["60", "audio/", "unlimited", "12 s in 2026-11"] {
+        assert!(shown.contains(expected), "{expected} is missing in\n{shown}");
+    }
+}

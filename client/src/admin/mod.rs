@@ -1,10 +1,12 @@
-//! The operator's side of the API: the queue, the workers, jobs of all tenants, the audit log. It takes an operator's key
+//! The operator's side of the API: the queue, the workers, jobs of all tenants, tenants and their keys,
+//! the audit log. It takes an operator's key
 //! ([`crate::config::find_admin`]); a client's opens nothing here.
 //!
-//! Every act can be repeated: one that holds already changes nothing and is no error.
+//! Every act but those that make secrets can be repeated: one that holds already changes nothing and is no error.
 
 mod jobs;
 mod queue;
+mod tenants;
 mod workers;
 
 use reqwest::Method;
@@ -21,6 +23,10 @@ pub use jobs::{
     JobSummaryPage, Transition, Waiting,
 };
 pub use queue::{Counts, Pause, Queue, TenantCounts};
+pub use tenants::{
+    NewKey, NewSecret, SettingsChange, Tenant, TenantKey, TenantKeys, TenantPage, TenantSettings,
+    TenantSummary,
+};
 pub use workers::{HeldJob, Link, Worker, WorkerAct, WorkerList};
 
 /// The operator's calls of one service.

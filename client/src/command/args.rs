@@ -68,7 +68,9 @@ pub enum Command {
     Files(FilesArgs),
     /// Print a link for listening to a job
     Listen(ListenArgs),
-    /// Operate the service: queue, workers, jobs of all tenants [key: $MINIFLEET_ADMIN_KEY, else the profile's admin_key]
+    /// Show what was charged in a month
+    Usage(UsageArgs),
+    /// Operate the service: queue, workers, tenants, jobs of all tenants [key: $MINIFLEET_ADMIN_KEY, else the profile's admin_key]
     Admin {
         #[command(subcommand)]
         command: AdminCommand,
@@ -191,6 +193,16 @@ pub struct ListenArgs {
     /// Open it in the browser
     #[arg(long)]
     pub open: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct UsageArgs {
+    /// Which month in UTC, such as 2026-11 [default: this one]
+    #[arg(long, value_name = "MONTH")]
+    pub month: Option<String>,
+    /// How many generations to list at most, the latest charged first
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000), value_name = "N")]
+    pub limit: u32,
 }
 
 /// Reads a word of the shared vocabulary; its own complaint lists the words that there are.

@@ -17,6 +17,7 @@ mod restore;
 mod show;
 mod table;
 mod text;
+mod usage;
 mod waiting;
 mod withdraw;
 
@@ -68,6 +69,7 @@ async fn execute(args: Args) -> Result<Exit, Failure> {
         Command::Cancel(cancel) => cancel::run(&Context::new(global)?, &cancel.job_ids).await,
         Command::Files(files) => files::run(&Context::new(global)?, &files).await,
         Command::Listen(listen) => listen::run(&Context::new(global)?, &listen).await,
+        Command::Usage(args) => usage::run(&Context::new(global)?, &args).await,
         Command::Admin { command } => admin::run(global, command).await,
     }
 }

@@ -39,6 +39,132 @@ pub enum AdminCommand {
     Discard(DiscardArgs),
     /// Show who did what
     Audit(AuditArgs),
+    /// Make, list, rotate and revoke tenants' keys
+    Keys {
+        #[command(subcommand)]
+        command: KeysCommand,
+    },
+    /// List the tenants that were set up
+    Tenants(TenantsArgs),
+    /// Show a tenant's limits, or change them
+    Tenant(Box<TenantArgs>),
+    /// Show what a tenant used in a month
+    Usage(UsageArgs),
+}
+
+/// What can be done with keys.
+#[derive(Debug, Subcommand)]
+pub enum KeysCommand {
+    /// Make a key; its secret is shown once
+    Create(CreateKeyArgs),
+    /// List a tenant's keys, newest first
+    List(OneTenantArgs),
+    /// Give a key another secret; the older one stays valid for a while
+    Rotate(RotateKeyArgs),
+    /// End a key, everywhere within 10 seconds
+    Revoke(KeyArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct OneTenantArgs {
+    /// The tenant
+    #[arg(value_name = "TENANT")]
+    pub tenant: TenantId,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct CreateKeyArgs {
+    /// Whose key it is
+    #[arg(value_name = "TENANT")]
+    pub tenant: TenantId,
+    /// What it is for
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub label: String,
+    /// It only looks and listens
+    #[arg(long)]
+    pub read_only: bool,
+    /// For how many days it is valid [default: for ever]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=3_650), value_name = "DAYS")]
+    pub days: Option<u64>,
+    /// Why; kept in the audit log
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub reason: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct KeyArgs {
+    /// Whose key it is
+    #[arg(value_name = "TENANT")]
+    pub tenant: TenantId,
+    /// The key's id: key_...
+    #[arg(value_name = "KEY")]
+    pub key_id: String,
+    /// Why; kept in the audit log
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub reason: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct RotateKeyArgs {
+    #[command(flatten)]
+    pub key: KeyArgs,
+    /// For how many hours the older secret stays valid, up to 720; 0 ends it [default: the service's, a day]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(0..=720), value_name = "HOURS")]
+    pub grace_hours: Option<u64>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct TenantsArgs {
+    /// How many at most, by name
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000), value_name = "N")]
+    pub limit: u32,
+}
+
+/// A limit, or the word `default`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit(pub Option<u64>);
+
+fn limit(text: &str) -> Result<Limit, String> {
+    match text {
+        "default" => Ok(Limit(None)),
+        number => {
+            number.parse().map(|number| Limit(Some(number))).map_err(|_| "a number, or default".to_owned())
+        }
+    }
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct TenantArgs {
+    /// The tenant
+    #[arg(value_name = "TENANT")]
+    pub tenant: TenantId,
+    /// Bytes of one upload, or default
+    #[arg(long, value_parser = limit, value_name = "BYTES")]
+    pub max_upload_bytes: Option<Limit>,
+    /// Beginnings of the media types that uploads may have, such as audio/,video/mp4; default for any
+    #[arg(long, value_delimiter = ',', value_name = "TYPES")]
+    pub media_types: Vec<String>,
+    /// Seconds of audio in a calendar month (UTC), or default for as many as it likes
+    #[arg(long, value_parser = limit, value_name = "SECONDS")]
+    pub monthly_audio_seconds: Option<Limit>,
+    /// Requests of one key within a minute, or default
+    #[arg(long, value_parser = limit, value_name = "N")]
+    pub requests_per_minute: Option<Limit>,
+    /// Generations under way at a time, or default for as many as it likes
+    #[arg(long, value_parser = limit, value_name = "N")]
+    pub max_live_generations: Option<Limit>,
+    /// Why; kept in the audit log
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub reason: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct UsageArgs {
+    /// The tenant
+    #[arg(value_name = "TENANT")]
+    pub tenant: TenantId,
+    #[command(flatten)]
+    pub usage: crate::command::args::UsageArgs,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -4,7 +4,9 @@ pub mod args;
 mod audit;
 mod bulk;
 mod jobs;
+mod keys;
 mod queue;
+mod tenants;
 mod workers;
 
 use minifleet_client::admin::{Admin, WorkerAct};
@@ -44,5 +46,9 @@ pub async fn run(global: GlobalArgs, command: AdminCommand) -> Result<Exit, Fail
         AdminCommand::Retry(args) => bulk::retry(&at, &args).await,
         AdminCommand::Discard(args) => bulk::discard(&at, &args).await,
         AdminCommand::Audit(args) => audit::show(&at, &args).await,
+        AdminCommand::Keys { command } => keys::run(&at, &command).await,
+        AdminCommand::Tenants(args) => tenants::list(&at, &args).await,
+        AdminCommand::Tenant(args) => tenants::tenant(&at, &args).await,
+        AdminCommand::Usage(args) => tenants::usage(&at, &args).await,
     }
 }
