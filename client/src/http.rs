@@ -209,6 +209,11 @@ impl Client {
         self.accept(&call.url, self.request(&self.inner.fresh, call).send().await).await
     }
 
+    /// As [`Client::open`], for an answer in which nothing may happen for longer than [`Timeouts::read`].
+    pub(crate) async fn open_stream(&self, call: &Call) -> Result<Response, Error> {
+        self.accept(&call.url, self.request(&self.inner.upload, call).send().await).await
+    }
+
     /// Sends a body once, on a connection of its own. The caller watches that bytes keep flowing.
     pub(crate) async fn send_body(&self, call: &Call, body: reqwest::Body) -> Result<Response, Error> {
         self.accept(&call.url, self.request(&self.inner.upload, call).body(body).send().await).await

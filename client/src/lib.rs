@@ -1,7 +1,7 @@
 //! Client library of the minifleet HTTP API (`docs/api.md`).
 //!
 //! A [`Client`] is made from an address and a key ([`config::Profile`]) and is cheap to clone. Its methods are grouped by
-//! what they are about: [`uploads`] of a [`source`], [`jobs`], [`watch`], [`files`], [`playback`], [`fleet`], [`usage`]. Operators have an
+//! what they are about: [`uploads`] of a [`source`], [`jobs`], [`watch`], [`projects`] and their [`events`], [`usage`], [`files`], [`playback`], [`fleet`]. Operators have an
 //! [`admin::Admin`] instead.
 //!
 //! ```no_run
@@ -25,10 +25,12 @@
 pub mod admin;
 pub mod config;
 pub mod errors;
+pub mod events;
 pub mod files;
 pub mod fleet;
 pub mod jobs;
 pub mod playback;
+pub mod projects;
 pub mod source;
 pub mod timings;
 pub mod uploads;

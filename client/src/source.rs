@@ -4,9 +4,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use shared_protocol::limits::MAX_BODY_BYTES;
+use shared_protocol::limits::{MAX_PARTS, PART_BYTES};
 
 use crate::transfer::hex;
+
+/// Bytes of the largest recording: as many as the parts of an upload hold. A service may take less.
+const MAX_BYTES: u64 = PART_BYTES * MAX_PARTS as u64;
 
 /// Bytes read at a time.
 const READ_BYTES: usize = 256 * 1024;
@@ -27,7 +30,7 @@ pub enum InputError {
     #[error("{path} is empty: there is nothing to restore", path = .0.display())]
     Empty(PathBuf),
     /// More bytes than one upload may have.
-    #[error("{path} has {size} bytes, more than the {MAX_BODY_BYTES} that one upload may have: cut it, or convert it to FLAC or MP3", path = path.display())]
+    #[error("{path} has {size} bytes, more than the {MAX_BYTES} that one upload may have: cut it, or convert it to FLAC or MP3", path = path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -93,7 +96,7 @@ impl Source {
         }
         match metadata.len() {
             0 => return Err(InputError::Empty(path.to_owned())),
-            size if size > MAX_BODY_BYTES => {
+            size if size > MAX_BYTES => {
                 return Err(InputError::TooLarge { path: path.to_owned(), size });
             }
             _ => {}
@@ -196,7 +199,7 @@ mod tests {
         let empty = folder.path().join("empty.wav");
         std::fs::write(&empty, "").expect("file");
         let large = folder.path().join("large.wav");
-        std::fs::File::create(&large).and_then(|file| file.set_len(MAX_BODY_BYTES + 1)).expect("file");
+        std::fs::File::create(&large).and_then(|file| file.set_len(MAX_BYTES + 1)).expect("file");
         let code = |path: &Path| Source::check(path).expect_err("unusable").code();
         assert_eq!(code(&empty), "input_empty");
         assert_eq!(code(&large), "input_too_large");

@@ -7,12 +7,14 @@ use reqwest::Method;
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 use shared_protocol::UploadId;
-use tokio::io::AsyncReadExt;
+use shared_protocol::limits::MAX_BODY_BYTES;
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::sync::watch;
 use tokio_util::io::ReaderStream;
 
 use crate::errors::Error;
 use crate::http::{Call, Client, address, fault};
+use crate::projects::NewProject;
 use crate::retry::{Retry, random_fraction};
 use crate::source::{InputError, Source};
 use crate::transfer::Progress;
@@ -46,24 +48,29 @@ struct CreatedUpload {
     put: Put,
 }
 
-/// How the content has to be sent.
-#[derive(Deserialize)]
+/// How content has to be sent.
+#[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Put {
-    method: String,
-    url: String,
+pub(crate) struct Put {
+    pub method: String,
+    pub url: String,
     #[serde(default)]
-    headers: std::collections::BTreeMap<String, String>,
+    pub headers: std::collections::BTreeMap<String, String>,
 }
 
 impl Client {
-    /// Puts a recording into storage. `on_progress` gets the bytes sent so far; they begin again from 0 when a broken
-    /// connection makes it necessary to send the content again, and end at the size of the file.
+    /// Puts a recording into storage. `on_progress` gets the bytes sent so far; they go back when a broken connection makes it
+    /// necessary to send content again, and end at the size of the file. What is too large for one request goes in parts.
     pub async fn upload(
         &self,
         source: &Source,
         mut on_progress: impl FnMut(Progress),
     ) -> Result<StoredUpload, Error> {
+        if source.size > MAX_BODY_BYTES {
+            let project = self.create_project(&NewProject::of(source)).await?;
+            let project = self.put_recording(&project.project_id, source, on_progress).await?;
+            return Ok(StoredUpload { upload_id: project.upload.upload_id, size: source.size });
+        }
         match self.upload_with_new_ticket(source, &mut on_progress).await {
             // A slow line can use the ticket up before a repeated try.
             Err(error) if error.is_problem("ticket_expired") => {
@@ -86,11 +93,24 @@ impl Client {
         };
         let created: CreatedUpload =
             self.call(&Call::new(Method::POST, self.resource(&["uploads"])).json(&request)).await?.json()?;
-        let call = self.put_call(source, &created.put)?;
+        self.put_span(source, &created.put, 0, source.size, on_progress).await?;
+        Ok(StoredUpload { upload_id: created.upload_id, size: source.size })
+    }
+
+    /// Puts `bytes` of a recording from `start` on, again and again as [`Retry`] says.
+    pub(crate) async fn put_span(
+        &self,
+        source: &Source,
+        put: &Put,
+        start: u64,
+        bytes: u64,
+        on_progress: &mut impl FnMut(Progress),
+    ) -> Result<(), Error> {
+        let call = self.put_call(source, put, bytes)?;
         let mut retry = Retry::of_upload();
         loop {
-            let error = match self.put_content(source, &call, on_progress).await {
-                Ok(()) => return Ok(StoredUpload { upload_id: created.upload_id, size: source.size }),
+            let error = match self.put_content(source, &call, start, bytes, on_progress).await {
+                Ok(()) => return Ok(()),
                 Err(error) => error,
             };
             let Some(again) = retry.next(fault(&error), random_fraction()) else { return Err(error) };
@@ -98,7 +118,7 @@ impl Client {
         }
     }
 
-    fn put_call(&self, source: &Source, put: &Put) -> Result<Call, Error> {
+    fn put_call(&self, source: &Source, put: &Put, bytes: u64) -> Result<Call, Error> {
         let method = Method::from_bytes(put.method.as_bytes())
             .map_err(|_| self.unexpected(format!("{:?} is not a method", put.method)))?;
         let content_type = HeaderValue::from_static(source.content_type);
@@ -109,7 +129,7 @@ impl Client {
             call = call.header(name, value);
         }
         // Without a length the body would go in chunks, which storage does not take.
-        Ok(call.header(CONTENT_LENGTH, HeaderValue::from(source.size)))
+        Ok(call.header(CONTENT_LENGTH, HeaderValue::from(bytes)))
     }
 
     /// Sends the content once.
@@ -117,16 +137,19 @@ impl Client {
         &self,
         source: &Source,
         call: &Call,
+        start: u64,
+        total: u64,
         on_progress: &mut impl FnMut(Progress),
     ) -> Result<(), Error> {
-        let total = source.size;
-        let file = tokio::fs::File::open(&source.path)
+        let mut file = tokio::fs::File::open(&source.path)
             .await
             .map_err(|error| InputError::Unreadable { path: source.path.clone(), source: error })?;
         let now = file.metadata().await.map_err(|error| Error::local("read", &source.path, error))?;
-        if now.len() != total {
+        if now.len() != source.size {
             return Err(InputError::Changed(source.path.clone()).into());
         }
+        let seek = file.seek(std::io::SeekFrom::Start(start)).await;
+        seek.map_err(|error| Error::local("read", &source.path, error))?;
 
         let (sent, mut seen) = watch::channel(0_u64);
         let chunks = ReaderStream::with_capacity(file.take(total), CHUNK_BYTES).inspect(move |chunk| {

@@ -62,6 +62,28 @@ pub struct UploadClaims {
     /// The project whose recording it is, if it is one's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_id: Option<ProjectId>,
+    /// How it comes in parts, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<PartsClaims>,
+}
+
+/// An upload in parts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PartsClaims {
+    /// Storage's name for it.
+    pub storage_id: String,
+    /// Bytes of each part but the last.
+    pub part_size: u64,
+}
+
+impl UploadClaims {
+    /// The bytes that a part has to have; nothing when there is no such part.
+    pub fn part_bytes(&self, number: u16) -> Option<u64> {
+        let part_size = self.parts.as_ref()?.part_size;
+        let before = u64::from(number.checked_sub(1)?).checked_mul(part_size)?;
+        Some(self.size.checked_sub(before).filter(|left| *left > 0)?.min(part_size))
+    }
 }
 
 /// See [`Claims::Job`].
@@ -256,6 +278,23 @@ mod tests {
         for nonsense in ["", ".", "a.b", "....", &"x".repeat(5_000), &one[1..]] {
             assert!(keys.verify(nonsense, NOW).is_err(), "{nonsense:?}");
         }
+    }
+
+    #[test]
+    fn the_last_part_of_an_upload_has_what_is_left_and_there_is_none_after_it() {
+        let claims = |size| UploadClaims {
+            tenant: TenantId::new("acme").unwrap(),
+            upload_id: UploadId::new("upl_1").unwrap(),
+            size,
+            name: "talk.wav".into(),
+            content_type: "audio/wav".into(),
+            sha256: None,
+            project_id: None,
+            parts: Some(PartsClaims { storage_id: "s".into(), part_size: 10 }),
+        };
+        let bytes: Vec<Option<u64>> = (0..5).map(|number| claims(25).part_bytes(number)).collect();
+        assert_eq!(bytes, [None, Some(10), Some(10), Some(5), None]);
+        assert_eq!(claims(20).part_bytes(3), None);
     }
 
     #[test]

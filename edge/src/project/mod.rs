@@ -352,6 +352,15 @@ impl Project {
         Ok(())
     }
 
+    /// The upload was put together, and is not what was announced.
+    pub fn upload_is_spoilt(&mut self, now: TimestampMs) {
+        if self.head.upload.give_up(now) {
+            self.head_changed = true;
+            self.tell(now, EventName::UploadAbandoned, None);
+        }
+        self.settle(now);
+    }
+
     /// The client gives a transcript. It takes the place of earlier ones, and of one that is still being made.
     ///
     /// # Errors

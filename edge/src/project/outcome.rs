@@ -35,6 +35,8 @@ pub enum ErrandOutcome {
     UploadFound,
     /// The upload is not in storage.
     UploadMissing,
+    /// The upload was put together in storage, and is not what was announced.
+    UploadSpoilt,
     /// The recording's transcript.
     Transcribed(Transcript),
     /// There is no transcript this time.
@@ -75,6 +77,10 @@ impl Project {
                     self.tell(now, EventName::UploadAbandoned, None);
                 }
                 self.head_changed = true;
+                self.errands.end(errand);
+            }
+            (Errand::CheckUpload, ErrandOutcome::UploadSpoilt) => {
+                self.upload_is_spoilt(now);
                 self.errands.end(errand);
             }
             (Errand::SweepUpload, ErrandOutcome::Done) => {

@@ -137,7 +137,35 @@ impl Upload {
         true
     }
 
-    /// A part arrived. One that arrives anew takes the place of the earlier one, as it does in storage.
+    /// How many parts it has, of one in parts.
+    pub fn part_count(&self) -> Option<u32> {
+        match &self.way {
+            UploadWay::Direct => None,
+            UploadWay::Multipart { part_size, .. } => {
+                let count = self.size.div_ceil((*part_size).max(1));
+                Some(u32::try_from(count).unwrap_or(u32::MAX))
+            }
+        }
+    }
+
+    /// The numbers of the parts that have not arrived.
+    pub fn missing_parts(&self) -> Vec<u16> {
+        let UploadWay::Multipart { parts, .. } = &self.way else { return Vec::new() };
+        let count = self.part_count().unwrap_or(0);
+        (1..=u16::try_from(count).unwrap_or(u16::MAX)).filter(|number| !parts.contains_key(number)).collect()
+    }
+
+    /// It was put together, and is not what was announced: it can only be made anew.
+    pub fn give_up(&mut self, now: TimestampMs) -> bool {
+        let is_open = self.is_open();
+        if is_open {
+            self.state = UploadState::Abandoned { at: now, swept: false };
+        }
+        is_open
+    }
+
+    /// A part arrived. One that arrives anew takes the place of the earlier one, as it does in storage. With the last one all of
+    /// it has arrived.
     pub fn part_arrived(&mut self, now: TimestampMs, number: u16, part: StoredPart) -> bool {
         if !self.is_open() {
             return false;
@@ -145,6 +173,9 @@ impl Upload {
         let UploadWay::Multipart { parts, .. } = &mut self.way else { return false };
         self.last_news_at = now;
         parts.insert(number, part);
+        if self.missing_parts().is_empty() {
+            self.state = UploadState::Arrived { at: now };
+        }
         true
     }
 
@@ -182,5 +213,41 @@ impl Upload {
             }
             _ => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_parts(size: u64, part_size: u64) -> Upload {
+        Upload {
+            upload_id: UploadId::new("upl_1").unwrap(),
+            name: "talk.wav".into(),
+            size,
+            content_type: "audio/wav".into(),
+            sha256: None,
+            way: UploadWay::Multipart { storage_id: "s".into(), part_size, parts: BTreeMap::new() },
+            state: UploadState::Pending,
+            announced_at: TimestampMs(0),
+            last_news_at: TimestampMs(0),
+        }
+    }
+
+    #[test]
+    fn a_part_that_is_left_over_is_a_part() {
+        assert_eq!((in_parts(25, 10).part_count(), in_parts(20, 10).part_count()), (Some(3), Some(2)));
+        assert_eq!(in_parts(25, 10).missing_parts(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn it_has_arrived_with_the_last_of_its_parts_in_whatever_order_they_come() {
+        let mut upload = in_parts(25, 10);
+        for (number, missing) in [(3, vec![1, 2]), (1, vec![2]), (1, vec![2])] {
+            assert!(upload.part_arrived(TimestampMs(5), number, StoredPart { etag: "e".into(), size: 1 }));
+            assert_eq!((upload.missing_parts(), &upload.state), (missing, &UploadState::Pending));
+        }
+        assert!(upload.part_arrived(TimestampMs(9), 2, StoredPart { etag: "e".into(), size: 10 }));
+        assert_eq!(upload.state, UploadState::Arrived { at: TimestampMs(9) });
     }
 }

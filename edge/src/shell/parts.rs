@@ -139,7 +139,7 @@ async fn checked(bucket: &Bucket, key: &str, whole: &WholeObject, status: u16) -
     Ok(respond::json(status, &serde_json::json!({ "size": object.size(), "etag": object.etag() }))?)
 }
 
-async fn sha256(object: &Object) -> Result<Vec<u8>, Fault> {
+pub(super) async fn sha256(object: &Object) -> Result<Vec<u8>, Fault> {
     let body = object.body().ok_or(ApiError::Internal)?.response_body()?;
     let ResponseBody::Stream(stream) = body else { return Err(ApiError::Internal.into()) };
     let digest = DigestStream::new("SHA-256");
@@ -149,7 +149,7 @@ async fn sha256(object: &Object) -> Result<Vec<u8>, Fault> {
     Ok(Uint8Array::new(&hash).to_vec())
 }
 
-fn parts_fault(error: worker::Error) -> Fault {
+pub(super) fn parts_fault(error: worker::Error) -> Fault {
     let text = error.to_string();
     if PARTS_ERRORS.iter().any(|code| text.contains(code)) {
         return ApiError::PartsInvalid { reason: text }.into();

@@ -106,6 +106,13 @@ impl ProjectObject {
                 })
                 .await
             }
+            Question::UploadIsSpoilt => {
+                self.turn(|brain, now| {
+                    brain.upload_is_spoilt(now);
+                    Ok(Answer::Done)
+                })
+                .await
+            }
             Question::Transcript { version } => self.transcript(version).await,
             Question::PutTranscript { transcript } => {
                 self.turn(|brain, now| {

@@ -5,6 +5,7 @@ use worker::Env;
 
 use super::fault::Fault;
 use super::project_drive::ProjectDrive;
+use super::project_upload::Finished;
 use super::{call_scheduler, call_tenant, project_upload, transcribe};
 use crate::api::ApiError;
 use crate::api::call::{Announced, Call, Reply};
@@ -30,9 +31,13 @@ pub async fn run(drive: &ProjectDrive, errand: &Errand) -> Option<ErrandOutcome>
                 ProjectEntry { project_id: head.id, name: head.upload.name, created_at: head.created_at };
             call_tenant::add_project(env, &tenant, &entry).await.map(|()| ErrandOutcome::Done)
         }
-        Errand::CheckUpload => project_upload::is_stored(env, &key, &head.upload)
-            .await
-            .map(|found| if found { ErrandOutcome::UploadFound } else { ErrandOutcome::UploadMissing }),
+        Errand::CheckUpload => {
+            project_upload::finished(env, &tenant, &head.upload).await.map(|finished| match finished {
+                Finished::Whole => ErrandOutcome::UploadFound,
+                Finished::Missing => ErrandOutcome::UploadMissing,
+                Finished::Spoilt => ErrandOutcome::UploadSpoilt,
+            })
+        }
         Errand::SweepUpload => {
             debug_assert!(matches!(head.upload.state, UploadState::Abandoned { .. }));
             project_upload::sweep(env, &key, &head.upload).await.map(|()| ErrandOutcome::Done)

@@ -1,24 +1,24 @@
 //! Projects and generations as their clients see them.
 
-use shared_protocol::limits::MAX_BODY_BYTES;
 use shared_protocol::{GenerationId, JobId, ProjectId, TenantId, TimestampMs, UploadId};
 use uuid::Uuid;
 use worker::{Env, Request, Response};
 
 use super::body::{bounded_body, json_body};
 use super::fault::Fault;
+use super::project_upload::{self, Finished};
 use super::{auth, call_project, call_scheduler, call_tenant, jobs, listening, now, project_events, respond};
 use crate::api::ApiError;
 use crate::api::projects::call::{Answer, Question};
 use crate::api::projects::request::{self as project_request, CreateGeneration, CreateProject};
 use crate::api::projects::route::ProjectRoute as Route;
 use crate::api::projects::view::{
-    ProjectCreated, ProjectEntryView, ProjectList, ProjectView, TranscriptTaken, TranscriptView,
+    PartsInstruction, ProjectCreated, ProjectEntryView, ProjectList, ProjectView, TranscriptTaken, TranscriptView,
 };
 use crate::api::request;
-use crate::api::ticket::{Claims, UPLOAD_TICKET_LIFETIME, UploadClaims};
+use crate::api::ticket::{Claims, PartsClaims, UPLOAD_TICKET_LIFETIME, UploadClaims};
 use crate::api::view::PutInstruction;
-use crate::project::{Head, Transcription, Upload, UploadState, announced};
+use crate::project::{Head, Transcription, Upload, UploadState, UploadWay, announced};
 
 /// Answers a client.
 pub async fn handle(request: &mut Request, env: &Env, route: Route) -> Result<Response, Fault> {
@@ -35,7 +35,7 @@ pub async fn handle(request: &mut Request, env: &Env, route: Route) -> Result<Re
             let client = auth::writer(request, env).await?;
             complete_upload(request, env, &client.tenant, &id).await
         }
-        Route::PutPart(..) => Err(ApiError::UploadNotInParts.into()),
+        Route::PutPart(id, number) => project_upload::put_part(request, env, &id, number).await,
         Route::Transcript(id) => transcript(request, env, &id).await,
         Route::PutTranscript(id) => put_transcript(request, env, &id).await,
         Route::Transcribe(id) => {
@@ -111,9 +111,7 @@ async fn create(request: &mut Request, env: &Env) -> Result<Response, Fault> {
     let key = idempotency_key(request)?;
     let settings = call_tenant::settings(env, &client.tenant).await?;
     let body = json_body(request).await?;
-    // Larger ones come in parts, which this release does not take.
-    let max_bytes = settings.max_upload_bytes.min(MAX_BODY_BYTES);
-    let create = request::parse_json::<CreateProject>(&body)?.checked(max_bytes)?;
+    let create = request::parse_json::<CreateProject>(&body)?.checked(settings.max_upload_bytes)?;
     let content_type = create.content_type.clone().unwrap_or_else(|| "application/octet-stream".to_owned());
     settings.check_media_type(&content_type)?;
     let id = match &key {
@@ -123,8 +121,13 @@ async fn create(request: &mut Request, env: &Env) -> Result<Response, Fault> {
     let fingerprint = create.fingerprint();
     let upload_id = UploadId::new(fresh("upl")).map_err(|_| ApiError::Internal)?;
     let now = now();
+    let part_size = create.part_size();
     let mut upload = announced(now, upload_id, create.name, create.size, content_type);
     upload.sha256 = create.sha256;
+    if let Some(part_size) = part_size {
+        upload.way = project_upload::begin_parts(env, &client.tenant, &upload, part_size).await?;
+    }
+    let announced = upload.clone();
     let head = Head {
         id: id.clone(),
         tenant: client.tenant.clone(),
@@ -141,6 +144,10 @@ async fn create(request: &mut Request, env: &Env) -> Result<Response, Fault> {
     let answer = call_project::ask(env, &id, &client.tenant, Question::Create(Box::new(head))).await?;
     let Answer::Project { new, .. } = answer else { return Err(call_project::unexpected(&answer)) };
     let (project, upload) = upload_of(env, &client.tenant, &id).await?;
+    if !new {
+        // The project was there before; its upload is the one of then.
+        project_upload::forget_parts(env, &client.tenant, &announced).await;
+    }
     let mut response =
         respond::json(if new { 201 } else { 200 }, &created(env, &client.tenant, project, &upload, now)?)?;
     response.headers_mut().set("Location", &format!("/v1/projects/{id}"))?;
@@ -163,7 +170,7 @@ fn created(
     now: TimestampMs,
 ) -> Result<ProjectCreated, Fault> {
     let mut created = ProjectCreated { project, put: None, parts: None, expires_at_ms: None };
-    if upload.state != UploadState::Pending {
+    if !matches!(upload.state, UploadState::Pending) {
         return Ok(created);
     }
     let expires_at = now + UPLOAD_TICKET_LIFETIME;
@@ -175,14 +182,32 @@ fn created(
         content_type: upload.content_type.clone(),
         sha256: upload.sha256.clone(),
         project_id: Some(created.project.project_id.clone()),
+        parts: match &upload.way {
+            UploadWay::Direct => None,
+            UploadWay::Multipart { storage_id, part_size, .. } => {
+                Some(PartsClaims { storage_id: storage_id.clone(), part_size: *part_size })
+            }
+        },
     });
     let ticket = auth::ticket_keys(env)?.sign(claims, expires_at);
     created.expires_at_ms = Some(expires_at);
-    created.put = Some(PutInstruction {
-        method: "PUT",
-        url: format!("/v1/uploads/{}/content", upload.upload_id),
-        headers: [("Minifleet-Ticket", ticket)].into(),
-    });
+    let headers = [("Minifleet-Ticket", ticket)].into();
+    match (&upload.way, upload.part_count()) {
+        (UploadWay::Multipart { part_size, .. }, Some(count)) => {
+            created.parts = Some(PartsInstruction {
+                method: "PUT",
+                url: format!("/v1/projects/{}/upload/parts/{{part}}", created.project.project_id),
+                headers,
+                part_size: *part_size,
+                count,
+                missing: upload.missing_parts(),
+            });
+        }
+        _ => {
+            let url = format!("/v1/uploads/{}/content", upload.upload_id);
+            created.put = Some(PutInstruction { method: "PUT", url, headers });
+        }
+    }
     Ok(created)
 }
 
@@ -200,20 +225,21 @@ async fn complete_upload(
     id: &ProjectId,
 ) -> Result<Response, Fault> {
     let (project, upload) = upload_of(env, tenant, id).await?;
-    if upload.is_open()
-        && !super::project_upload::is_stored(env, &object_key(tenant, &upload), &upload).await?
-    {
-        return Err(ApiError::UploadIncomplete.into());
-    }
     if upload.is_complete() {
         return respond::json_with_etag(request, &project);
     }
+    if upload.is_open() {
+        match project_upload::finished(env, tenant, &upload).await? {
+            Finished::Whole => {}
+            Finished::Missing => return Err(ApiError::UploadIncomplete.into()),
+            Finished::Spoilt => {
+                call_project::ask(env, id, tenant, Question::UploadIsSpoilt).await?;
+                return Err(ApiError::ChecksumMismatch.into());
+            }
+        }
+    }
     let answer = call_project::ask(env, id, tenant, Question::CompleteUpload).await?;
     self::project(request, answer)
-}
-
-fn object_key(tenant: &TenantId, upload: &Upload) -> String {
-    crate::api::object_key::upload(tenant, &upload.upload_id)
 }
 
 async fn list(request: &Request, env: &Env) -> Result<Response, Fault> {

@@ -32,6 +32,7 @@ pub async fn create_upload(request: &mut Request, env: &Env) -> Result<Response,
         content_type,
         sha256: create.sha256,
         project_id: None,
+        parts: None,
     });
     let ticket = auth::ticket_keys(env)?.sign(claims, expires_at);
     let put = PutInstruction {
@@ -44,7 +45,7 @@ pub async fn create_upload(request: &mut Request, env: &Env) -> Result<Response,
 
 pub async fn put_upload(request: &Request, env: &Env, id: &UploadId) -> Result<Response, Fault> {
     let claims = auth::upload_ticket(request, env)?;
-    if claims.upload_id != *id {
+    if claims.upload_id != *id || claims.parts.is_some() {
         return Err(ApiError::TicketInvalid.into());
     }
     let actual = content_length(request)?;

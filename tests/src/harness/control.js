@@ -4,10 +4,13 @@ import unsafe from "workerd:unsafe";
 
 export default {
   async fetch(request, env) {
-    const { evict = null, tenant = null, calls = [] } = await request.json();
+    const { evict = null, tenant = null, loseAnswers = null, calls = [] } = await request.json();
     if (evict !== null) await unsafe.evictAllDurableObjects(evict);
     const [namespace, name] = tenant === null ? [env.SCHEDULER, "scheduler"] : [env.TENANT, tenant];
     const object = namespace.get(namespace.idFromName(name));
+    if (loseAnswers !== null) {
+      await object.fetch("https://scheduler/lose-answers", { method: "POST", body: String(loseAnswers) });
+    }
     const replies = [];
     for (const call of calls) {
       const answer = await object.fetch("https://object/call", { method: "POST", body: JSON.stringify(call) });

@@ -242,6 +242,14 @@ impl Edge {
         self.control::<Reply>(&json!({ "evict": { "webSockets": "hibernate" } }));
     }
 
+    /// Whether the scheduler's answers to whoever asks it to take a job arrive. It takes the jobs all the same. A new boot answers.
+    ///
+    /// # Panics
+    /// It cannot be done.
+    pub fn set_scheduler_answers(&self, does: bool) {
+        self.control::<Reply>(&json!({ "loseAnswers": !does }));
+    }
+
     fn control<R: DeserializeOwned>(&self, order: &Value) -> Vec<R> {
         let control = Api::new(format!("http://127.0.0.1:{}", self.control_port), None);
         let answer = control.post("/", order);

@@ -135,6 +135,7 @@ impl WorkerdConfig {
             ),
             ("@V8_FLAGS@", self.v8_flags.iter().map(|flag| text(flag)).collect::<Vec<_>>().join(", ")),
             ("@NAMESPACES@", namespaces.join(", ")),
+            ("@LOSSY@", text(include_str!("lossy.js"))),
             ("@CONTROL@", text(include_str!("control.js"))),
             ("@BINDINGS@", self.capnp_bindings(secrets).join(",\n    ")),
         ]

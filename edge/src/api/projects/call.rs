@@ -41,6 +41,8 @@ pub enum Question {
     },
     /// The client says that its upload is complete, and storage has it.
     CompleteUpload,
+    /// The upload was put together, and is not what was announced.
+    UploadIsSpoilt,
     /// A version of the transcript; the latest when absent.
     Transcript {
         /// Which.

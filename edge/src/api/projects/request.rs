@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use shared_protocol::limits::{MAX_BODY_BYTES, MAX_PARTS, PART_BYTES};
 use shared_protocol::{OutputKind, Priority, ProjectId, Sampler, TenantId, Transcript};
 
 use super::super::request::{
@@ -43,6 +44,10 @@ pub struct CreateProject {
     /// Language of the recording (BCP 47), a hint for the recogniser.
     #[serde(default)]
     pub language: Option<String>,
+    /// Have the recording come in parts, which can be taken up again, though it would fit into one request. A larger one does so
+    /// anyway.
+    #[serde(default)]
+    pub in_parts: bool,
 }
 
 impl CreateProject {
@@ -57,13 +62,19 @@ impl CreateProject {
             content_type: self.content_type.take(),
             sha256: self.sha256.take(),
         };
-        let CreateUpload { name, content_type, sha256, .. } = upload.checked_up_to(max_bytes)?;
+        let largest = PART_BYTES * u64::from(MAX_PARTS);
+        let CreateUpload { name, content_type, sha256, .. } = upload.checked_up_to(max_bytes.min(largest))?;
         self.name = name;
         self.content_type = content_type;
         self.sha256 = sha256.map(|hex| hex.to_ascii_lowercase());
         self.metadata = checked_metadata(self.metadata)?;
         self.language = self.language.map(checked_language).transpose()?;
         Ok(self)
+    }
+
+    /// Bytes of each part but the last, of a recording that comes in parts.
+    pub fn part_size(&self) -> Option<u64> {
+        (self.in_parts || self.size > MAX_BODY_BYTES).then_some(PART_BYTES)
     }
 
     /// Tells this request from another one under the same key.
