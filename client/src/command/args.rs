@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use minifleet_client::jobs::JobFilter;
-use shared_protocol::{JobId, OutputKind, Priority, Sampler};
+use minifleet_client::projects::TranscriptMode;
+use shared_protocol::{JobId, OutputKind, Priority, ProjectId, Sampler};
 
 use super::admin::args::AdminCommand;
 use super::exit;
@@ -56,6 +57,12 @@ pub enum ProgressMode {
 pub enum Command {
     /// Upload recordings, wait for them, download the results
     Restore(RestoreArgs),
+    /// Make a project of one recording: restored audio and, if wanted, a transcript
+    Generate(GenerateArgs),
+    /// List projects, newest first
+    Projects(ProjectsArgs),
+    /// Show one project and its generations
+    Project(ProjectArgs),
     /// Show the queue and the workers
     Status,
     /// Show one job
@@ -118,6 +125,55 @@ pub struct RestoreArgs {
     /// How many files are transferred at a time
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=32), value_name = "N")]
     pub parallel: u16,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct GenerateArgs {
+    /// Recording: audio or video
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Go on with this project: send what is missing of its recording, or ask for one more generation
+    #[arg(long, value_name = "ID")]
+    pub project: Option<ProjectId>,
+    /// Where the results go
+    #[arg(long, short = 'o', value_name = "DIR", default_value = "restored")]
+    pub output: PathBuf,
+    /// How to restore: flash or pro [default: the service's]
+    #[arg(long, value_parser = vocabulary::<Sampler>)]
+    pub sampler: Option<Sampler>,
+    /// What to make: wav, flac, mp3 [default: these], stems
+    #[arg(long, value_delimiter = ',', value_parser = vocabulary::<OutputKind>, value_name = "KINDS")]
+    pub outputs: Vec<OutputKind>,
+    /// Class in the queue: high, normal or low
+    #[arg(long, value_parser = vocabulary::<Priority>)]
+    pub priority: Option<Priority>,
+    /// Whether a transcript belongs to it: none, given (by you) or required (made by the service's recogniser) [default: none,
+    /// or given with --transcript-file]
+    #[arg(long, value_parser = vocabulary::<TranscriptMode>, value_name = "MODE")]
+    pub transcript: Option<TranscriptMode>,
+    /// Your transcript: JSON with "text" and "words" (each "word", "start", "end" in seconds), or a plain text
+    #[arg(long, value_name = "FILE")]
+    pub transcript_file: Option<PathBuf>,
+    /// Language of the recording, such as en: a hint for the recogniser
+    #[arg(long, value_name = "TAG")]
+    pub language: Option<String>,
+    /// Leave the results on the service
+    #[arg(long)]
+    pub no_download: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct ProjectsArgs {
+    /// How many at most
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=200), value_name = "N")]
+    pub limit: u32,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct ProjectArgs {
+    /// Id of the project
+    #[arg(value_name = "ID")]
+    pub project_id: ProjectId,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -6,12 +6,14 @@ mod cancel;
 mod context;
 mod exit;
 mod files;
+mod generate;
 mod inputs;
 mod interrupt;
 mod listen;
 mod patience;
 mod pipeline;
 mod progress;
+mod projects;
 mod report;
 mod restore;
 mod show;
@@ -63,6 +65,9 @@ async fn execute(args: Args) -> Result<Exit, Failure> {
             let inputs = inputs::collect(&restore.files, restore.recursive)?;
             restore::run(&Context::new(global)?, &restore, inputs).await
         }
+        Command::Generate(generate) => generate::run(&Context::new(global)?, &generate).await,
+        Command::Projects(projects) => projects::list(&Context::new(global)?, &projects).await,
+        Command::Project(project) => projects::show(&Context::new(global)?, &project).await,
         Command::Status => show::status(&Context::new(global)?).await,
         Command::Job(one) => show::job(&Context::new(global)?, &one.job_id).await,
         Command::Jobs(jobs) => show::jobs(&Context::new(global)?, &jobs).await,
