@@ -7,6 +7,7 @@ pub mod cors;
 pub mod download;
 pub mod error;
 pub mod key;
+pub mod metrics;
 pub mod object_key;
 #[cfg(feature = "schema")]
 pub mod openapi;

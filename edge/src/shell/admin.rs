@@ -1,6 +1,6 @@
 //! The operator's side, in the stateless Worker: keys, requests, answers. What is asked is decided in the scheduler's object.
 
-use worker::{Env, Request, Response};
+use worker::{Env, Request, Response, ResponseBuilder};
 
 use super::body::json_body;
 use super::fault::Fault;
@@ -11,6 +11,7 @@ use crate::api::admin::request::{
 };
 use crate::api::admin::route::{AdminRoute, BulkVerb, JobVerb, WorkerVerb};
 use crate::api::call::{Call, Reply};
+use crate::api::metrics::CONTENT_TYPE;
 
 /// Answers an operator's request.
 pub async fn handle(
@@ -23,6 +24,11 @@ pub async fn handle(
     let actor = Actor { key_id: key.key_id, may_act: key.may_act, request_id: request_id.to_owned() };
     let call = understand(request, route, actor).await?;
     match call_scheduler::call(env, &Call::Admin(call)).await? {
+        // A page is a text, not a document.
+        Reply::Admin { document: serde_json::Value::String(page), .. } => Ok(ResponseBuilder::new()
+            .with_header("Content-Type", CONTENT_TYPE)?
+            .with_header("Cache-Control", "no-store")?
+            .fixed(page.into_bytes())),
         Reply::Admin { status, document } => Ok(respond::json(status, &document)?),
         other => Err(call_scheduler::unexpected(&other)),
     }
@@ -37,6 +43,7 @@ async fn understand(request: &mut Request, route: AdminRoute, actor: Actor) -> R
     match route {
         AdminRoute::Queue => Ok(AdminCall::Queue { target: request::target(url.query_pairs())? }),
         AdminRoute::Usage => Ok(AdminCall::Usage),
+        AdminRoute::Metrics => Ok(AdminCall::Metrics),
         AdminRoute::Workers => Ok(AdminCall::Workers),
         AdminRoute::Jobs => Ok(AdminCall::Jobs { page: PageOfJobs::parse(url.query_pairs())? }),
         AdminRoute::Job(job_id) => Ok(AdminCall::Job { job_id }),

@@ -6,14 +6,17 @@ use worker::Result;
 
 use super::scheduler_do::Scheduler;
 use super::store::Store;
+use super::webhooks_do::views;
 use crate::api::admin::call::{Act, Actor, AdminCall};
-use crate::api::admin::filter::JobFilter;
+use crate::api::admin::filter::{JobFilter, StateFilter};
 use crate::api::admin::perform::{Rows, find, order, preview};
-use crate::api::admin::request::{DEFAULT_TARGET, PageOfJobs};
+use crate::api::admin::request::{DEFAULT_TARGET, Page, PageOfJobs};
 use crate::api::admin::view::{
     AdminJob, AuditList, JobSummary, JobSummaryList, QueueDetail, WorkerDetail, WorkerList,
 };
 use crate::api::call::{Refusal, Reply};
+use crate::api::metrics::{self, Facts, RECENT_JOBS};
+use crate::api::view::JobView;
 use crate::scheduler::{AuditEntry, Job, Scheduler as Brain};
 
 impl Rows for Store {
@@ -35,6 +38,7 @@ impl Scheduler {
             AdminCall::Queue { target } => {
                 reply(200, &self.drive.turn(|brain, now| QueueDetail::of(brain, now, target)).await?)
             }
+            AdminCall::Metrics => self.metrics().await,
             AdminCall::Usage => reply(200, &self.drive.store().usage()),
             AdminCall::Workers => reply(200, &self.drive.turn(|brain, _| WorkerList::of(brain)).await?),
             AdminCall::Jobs { page } => reply(200, &self.admin_jobs(&page).await?),
@@ -68,6 +72,33 @@ impl Scheduler {
         };
         self.drive.turn(|brain, _| keep(brain)).await??;
         Ok(Reply::Audited)
+    }
+
+    async fn metrics(&self) -> Result<Reply> {
+        let store = self.drive.store();
+        let (queue, workers, webhooks) = self
+            .drive
+            .turn_of_both(|brains, now| {
+                let queue = QueueDetail::of(&brains.scheduler, now, DEFAULT_TARGET);
+                Ok::<_, worker::Error>((
+                    queue,
+                    WorkerList::of(&brains.scheduler),
+                    views(&brains.outbox, store)?,
+                ))
+            })
+            .await??;
+        let filter = JobFilter { state: Some(StateFilter::Completed), ..JobFilter::default() };
+        let page = Page { limit: RECENT_JOBS, before: None };
+        let (jobs, _) = store.jobs_of_all(&filter, page)?;
+        let recent: Vec<JobView> = jobs.iter().map(JobView::of).collect();
+        let facts = Facts {
+            queue: &queue,
+            workers: &workers,
+            webhooks: &webhooks,
+            usage: &store.usage(),
+            recent: &recent,
+        };
+        reply(200, &metrics::render(&facts))
     }
 
     async fn act(&self, actor: Actor, act: Act, reason: String) -> Result<Reply> {

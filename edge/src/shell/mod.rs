@@ -7,6 +7,7 @@
 mod admin;
 mod admin_do;
 mod admin_store;
+mod analytics;
 mod auth;
 mod body;
 mod call_project;

@@ -6,7 +6,7 @@ use worker::Env;
 use super::fault::Fault;
 use super::project_drive::ProjectDrive;
 use super::project_upload::Finished;
-use super::{call_scheduler, call_tenant, project_upload, transcribe};
+use super::{analytics, call_scheduler, call_tenant, project_upload, transcribe};
 use crate::api::ApiError;
 use crate::api::call::{Announced, Call, Reply};
 use crate::api::object_key;
@@ -57,7 +57,16 @@ pub async fn run(drive: &ProjectDrive, errand: &Errand) -> Option<ErrandOutcome>
         }
         Errand::RecordUsage(id) => {
             let row = drive.with_brain(|brain| usage_row(brain.generation(id)?, &head)).flatten()?;
-            call_tenant::record_usage(env, &row).await.map(|()| ErrandOutcome::Done)
+            let recorded = call_tenant::record_usage(env, &row).await;
+            if recorded.is_ok() {
+                drive.with_brain(|brain| {
+                    let generation = brain.generation(id)?;
+                    let Audio::Ready(ready) = &generation.audio else { return None };
+                    analytics::generation_is_ready(env, tenant.as_str(), generation, ready);
+                    Some(())
+                });
+            }
+            recorded.map(|()| ErrandOutcome::Done)
         }
         Errand::Announce(sequence) => announce(drive, &tenant, *sequence).await,
     };

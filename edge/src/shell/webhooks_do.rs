@@ -116,7 +116,7 @@ fn dead_letters(store: &Store, act: &WebhookAct) -> Result<Vec<Row>> {
     }
 }
 
-fn views(outbox: &Outbox, store: &Store) -> Result<Vec<WebhookView>> {
+pub(super) fn views(outbox: &Outbox, store: &Store) -> Result<Vec<WebhookView>> {
     let mut views = Vec::new();
     for endpoint in outbox.webhooks() {
         views.extend(WebhookView::of(outbox, endpoint, store.count_dead_letters(&endpoint.id)?));

@@ -23,6 +23,8 @@ pub struct Actor {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "admin")]
 pub enum AdminCall {
+    /// The page for Prometheus.
+    Metrics,
     /// What the scheduler's object has used.
     Usage,
     /// The queue's statistics.

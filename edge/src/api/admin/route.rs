@@ -29,6 +29,8 @@ pub enum AdminRoute {
     Audit,
     /// What the scheduler's object has used.
     Usage,
+    /// The page for Prometheus.
+    Metrics,
 }
 
 /// What can be done to a worker.
@@ -73,6 +75,7 @@ pub fn lookup(method: Method, segments: &[&str]) -> Option<AdminRoute> {
         (Post, ["queue", "resume"]) => AdminRoute::Resume,
 
         (Get, ["usage"]) => AdminRoute::Usage,
+        (Get, ["metrics"]) => AdminRoute::Metrics,
 
         (Get, ["workers"]) => AdminRoute::Workers,
         (Post, ["workers", id, verb]) => AdminRoute::Worker(WorkerId::new(*id).ok()?, worker_verb(verb)?),

@@ -186,7 +186,11 @@ fn totals(intervals: &[Interval]) -> Vec<PhaseTotal> {
 
 /// Time in which at least one of the intervals ran.
 pub fn covered<'a>(intervals: impl Iterator<Item = &'a Interval>) -> DurationMs {
-    let mut spans: Vec<(u64, u64)> = intervals.map(|i| (i.start_ms.0, i.end_ms.0)).collect();
+    covered_spans(intervals.map(|interval| (interval.start_ms.0, interval.end_ms.0)).collect())
+}
+
+/// As [`covered`], of starts and ends in milliseconds.
+pub fn covered_spans(mut spans: Vec<(u64, u64)>) -> DurationMs {
     spans.sort_unstable();
     let (mut total, mut reached) = (0, 0);
     for (start, end) in spans {

@@ -26,6 +26,8 @@ mod soak;
 mod speed;
 mod stall;
 mod stems;
+mod trace;
+mod trace_picture;
 mod uploads;
 
 use report::{Options, Report};
@@ -133,6 +135,11 @@ const BENCHES: &[Bench] = &[
         name: "recovery",
         about: "how soon things are well after a worker vanished, the edge was killed, a fleet lost its scheduler",
         run: recovery::run,
+    },
+    Bench {
+        name: "trace",
+        about: "where the time of a generation goes, with a real recogniser, here and behind two lines; a picture in target/trace.svg",
+        run: trace::run,
     },
     Bench {
         name: "cost",
