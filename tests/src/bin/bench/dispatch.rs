@@ -372,6 +372,7 @@ fn submission(upload: &str, sampler: Sampler, number: u64) -> Call {
             webhook: None,
         }),
         idempotency_key: None,
+        withdrawn: false,
     }
 }
 
