@@ -13,7 +13,8 @@ use crate::api::projects::call::{Answer, Question};
 use crate::api::projects::request::{self as project_request, CreateGeneration, CreateProject};
 use crate::api::projects::route::ProjectRoute as Route;
 use crate::api::projects::view::{
-    PartsInstruction, ProjectCreated, ProjectEntryView, ProjectList, ProjectView, TranscriptTaken, TranscriptView,
+    PartsInstruction, ProjectCreated, ProjectEntryView, ProjectList, ProjectView, TranscriptTaken,
+    TranscriptView,
 };
 use crate::api::request;
 use crate::api::ticket::{Claims, PartsClaims, UPLOAD_TICKET_LIFETIME, UploadClaims};
