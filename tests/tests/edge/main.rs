@@ -22,6 +22,7 @@ mod operating;
 mod parts;
 mod playback;
 mod playlist;
+mod projects;
 mod stems;
 mod tenants;
 mod uplink;
