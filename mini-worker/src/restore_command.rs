@@ -26,7 +26,7 @@ use crate::job::program::MediaPrograms;
 use crate::job::publish::{Destination, FolderDestination};
 use crate::job::upload::Uploader;
 use crate::job::workspace::Workspace;
-use crate::job::{Fact, Finished, Job, JobSource, ProgressModel, Tools, reporter};
+use crate::job::{Fact, Finished, Job, JobSource, JobTranscript, ProgressModel, Tools, reporter};
 use crate::storage::{Bundle, Home};
 use crate::transcript::Transcript;
 
@@ -209,9 +209,9 @@ async fn restore_one(
     let transcript = match arguments.transcript.as_deref() {
         Some(path) => {
             let transcript = Transcript::read(path).map_err(|error| Problem::Refused(error.to_string()))?;
-            Some(Arc::new(transcript))
+            JobTranscript::Known(Arc::new(transcript))
         }
-        None => None,
+        None => JobTranscript::Unknown,
     };
     let job = Job {
         folder_name: format!("file-{index}"),

@@ -70,6 +70,9 @@ pub struct Assign {
     pub source: Source,
     /// The signed right to read the upload and to put objects below this attempt's prefix.
     pub ticket: String,
+    /// There is a transcript to go by, of this version: the worker fetches it with the ticket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript_version: Option<u32>,
 }
 
 /// Why an attempt has to stop.

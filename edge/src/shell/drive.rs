@@ -275,6 +275,7 @@ impl Drive {
             outputs: offer.outputs,
             source: offer.source,
             ticket: keys.sign(Claims::Job(claims), now + JOB_TICKET_LIFETIME),
+            transcript_version: None,
         })
     }
 

@@ -87,7 +87,7 @@ impl EdgeAccess {
     pub async fn download(&self, size: u64, to: &Path, reporter: &Reporter) -> Result<(), JobError> {
         let mut retries = Retries::new(&self.connections, "download");
         loop {
-            let request = retries.client().get(self.address("/v1/worker/upload"));
+            let request = self.get_with(retries.client(), "/v1/worker/upload");
             match self.download_once(request, size, to, reporter).await? {
                 Try::Done(()) => return Ok(()),
                 Try::Refused(StatusCode::NOT_FOUND | StatusCode::GONE, _) => {
@@ -113,7 +113,6 @@ impl EdgeAccess {
         reporter: &Reporter,
     ) -> Result<Try<()>, JobError> {
         let started = Instant::now();
-        let request = request.header(TICKET_HEADER, self.ticket.expose());
         let mut response = match within(READ_TIMEOUT, request.send()).await {
             Ok(response) => response,
             Err(failure) => return Ok(Try::Again(failure)),
@@ -146,6 +145,11 @@ impl EdgeAccess {
         measuring.succeeded(found);
         tell_if_slow("download", started.elapsed(), size);
         Ok(Try::Done(()))
+    }
+
+    /// A request for something that belongs to this attempt.
+    pub(super) fn get_with(&self, client: &Client, path: &str) -> RequestBuilder {
+        client.get(self.address(path)).header(TICKET_HEADER, self.ticket.expose())
     }
 
     /// A request that concerns an object of parts. `step` is what follows on its path.

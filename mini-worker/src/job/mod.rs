@@ -25,22 +25,23 @@ mod restore;
 pub mod stems;
 mod timeline;
 mod timing;
+mod transcript;
 pub mod upload;
 pub mod workspace;
 
 use std::sync::{Arc, Weak};
 
-use futures_util::try_join;
+use futures_util::{join, try_join};
 use shared_protocol::{HlsSegment, JobOutcome, OutputKind, Sampler};
 use tokio::sync::mpsc;
 
 pub use download::JobSource;
 pub use excerpts::PendingScore;
 pub use progress::{Fact, ProgressModel, Reporter, reporter};
+pub use transcript::JobTranscript;
 
 use crate::inference::{Inference, RestoreSpec, SAMPLE_RATE};
 use crate::scorer::Desk;
-use crate::transcript::Transcript;
 use error::{FileError, JobError, RestoreError};
 use held_folders::HeldFolders;
 use program::MediaPrograms;
@@ -82,7 +83,7 @@ pub struct Job {
     /// How to restore.
     pub sampler: Sampler,
     /// When words are spoken, if that is known.
-    pub transcript: Option<Arc<Transcript>>,
+    pub transcript: JobTranscript,
     /// What to restore.
     pub source: JobSource,
     /// What to leave behind.
@@ -145,7 +146,9 @@ pub async fn run(
     let folder = job_folder.path();
     let has_hls = job.outputs.contains(&OutputKind::Hls);
 
-    let downloading = download::fetch(&job.source, &job_folder, clock, reporter).await?;
+    let (downloading, transcript) =
+        join!(download::fetch(&job.source, &job_folder, clock, reporter), job.transcript.bring());
+    let downloading = downloading?;
     let track = probe::probe(programs, folder, limit).await?;
     let channels = track.channels;
     let files = final_files::plan(&job.outputs, channels, programs)?;
@@ -154,7 +157,7 @@ pub async fn run(
     let spec = RestoreSpec {
         environment_rank: job.environment_rank,
         sampler: job.sampler,
-        transcript: job.transcript.clone(),
+        transcript,
         channels,
         expected_samples: track.expected_samples(),
     };

@@ -15,7 +15,7 @@ use crate::job::edge::EdgeAccess;
 use crate::job::error::JobError;
 use crate::job::publish::Destination;
 use crate::job::workspace::Workspace;
-use crate::job::{Finished, Job, JobSource, Left, ProgressModel, Reporter, Tools, reporter};
+use crate::job::{Finished, Job, JobSource, JobTranscript, Left, ProgressModel, Reporter, Tools, reporter};
 use crate::slots::{AttemptKey, SlotPermit};
 
 /// What attempts share.
@@ -129,7 +129,7 @@ fn job_of(
     rank: usize,
     assign: Assign,
 ) -> Result<Job, HttpSetupError> {
-    let Assign { job_id, attempt, sampler, outputs, source, ticket, .. } = assign;
+    let Assign { job_id, attempt, sampler, outputs, source, ticket, transcript_version } = assign;
     let folder_name = format!("{}-{job_id}-{attempt}", environment.name);
     let environment_rank = u8::try_from(rank).unwrap_or(u8::MAX);
     let uploads = tools.uploader.open_job(environment_rank);
@@ -138,7 +138,8 @@ fn job_of(
         folder_name,
         environment_rank,
         sampler,
-        transcript: None,
+        transcript: transcript_version
+            .map_or(JobTranscript::Unknown, |version| JobTranscript::Edge { edge: edge.clone(), version }),
         source: JobSource::Edge { edge: edge.clone(), size: source.size },
         outputs,
         destination: Destination::Edge(edge),

@@ -17,3 +17,4 @@ mod restore_options;
 mod results;
 mod stems;
 mod studio;
+mod transcripts;

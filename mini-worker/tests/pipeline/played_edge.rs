@@ -32,11 +32,16 @@ pub enum Fault {
     NoStems,
     /// The first eight PUTs are answered with 503, so that few uploads run at once, and stems wait until they are released.
     HeldStems,
+    /// The first two requests for the transcript are answered with 503.
+    BusyTranscript,
 }
 
 #[derive(Debug)]
 struct Shelf {
     upload: Vec<u8>,
+    transcript: Option<Vec<u8>>,
+    /// How often the transcript was asked for.
+    transcript_requests: u32,
     objects: BTreeMap<String, Vec<u8>>,
     order: Vec<String>,
     /// What was put, in the order in which the requests came.
@@ -62,6 +67,8 @@ impl PlayedEdge {
         let address = listener.local_addr().expect("an address");
         let shelf = Arc::new(Mutex::new(Shelf {
             upload,
+            transcript: None,
+            transcript_requests: 0,
             objects: BTreeMap::new(),
             order: vec![],
             arrived: vec![],
@@ -137,6 +144,31 @@ impl PlayedEdge {
         self.gate.add_permits(stems);
     }
 
+    /// Has a transcript from now on.
+    pub fn set_transcript(&self, json: &str) {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner).transcript = Some(json.as_bytes().to_vec());
+    }
+
+    /// How often the transcript was asked for.
+    pub fn transcript_requests(&self) -> u32 {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner).transcript_requests
+    }
+
+    /// The bytes of a stored object.
+    pub fn object(&self, path: &str) -> Option<Vec<u8>> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner).objects.get(path).cloned()
+    }
+
+    /// The offer of an attempt that may go by a transcript.
+    pub fn offer_with_transcript(&self, attempt: u32) -> SchedulerMessage {
+        match self.offer_of(attempt, &[OutputKind::Wav]) {
+            SchedulerMessage::Assign(assign) => {
+                SchedulerMessage::Assign(Assign { transcript_version: Some(1), ..assign })
+            }
+            other => other,
+        }
+    }
+
     /// The offer of an attempt at the upload.
     pub fn offer(&self, attempt: u32) -> SchedulerMessage {
         self.offer_of(attempt, &[OutputKind::Hls, OutputKind::Flac])
@@ -152,6 +184,7 @@ impl PlayedEdge {
             outputs: outputs.to_vec(),
             source: Source { upload_id: UploadId::new("upl_1").unwrap(), name: "talk.wav".into(), size },
             ticket: "ticket".into(),
+            transcript_version: None,
         })
     }
 }
@@ -274,6 +307,17 @@ async fn serve(stream: TcpStream, shelf: &Mutex<Shelf>, gate: &Semaphore) {
                     shelf.order.push(path.clone());
                     shelf.objects.insert(path, body);
                     ("201 Created", Vec::new())
+                }
+                (_, "GET") if path == "/v1/worker/transcript" => {
+                    shelf.transcript_requests += 1;
+                    if shelf.fault == Fault::BusyTranscript && shelf.transcript_requests <= 2 {
+                        ("503 Service Unavailable", Vec::new())
+                    } else {
+                        shelf
+                            .transcript
+                            .clone()
+                            .map_or(("404 Not Found", Vec::new()), |json| ("200 OK", json))
+                    }
                 }
                 (_, _) => ("200 OK", shelf.upload.clone()),
             }

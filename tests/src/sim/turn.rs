@@ -305,6 +305,7 @@ impl World {
                         outputs: offer.outputs,
                         source: offer.source,
                         ticket: String::new(),
+                        transcript_version: None,
                     };
                     (connection, SchedulerMessage::Assign(assign))
                 }

@@ -233,6 +233,23 @@ fn scheduler_messages() -> Vec<(&'static str, SchedulerMessage)> {
                     size: 123_456,
                 },
                 ticket: "eyJqb2IiOiJqb2JfN1EybSJ9.c2lnbmF0dXJl".into(),
+                transcript_version: None,
+            }),
+        ),
+        (
+            "scheduler/job.assign.transcript",
+            SchedulerMessage::Assign(Assign {
+                job_id: job(),
+                attempt,
+                sampler: Sampler::Pro,
+                outputs: vec![OutputKind::Hls, OutputKind::Wav],
+                source: Source {
+                    upload_id: UploadId::new("upl_3xKd").unwrap(),
+                    name: "talk.mp3".into(),
+                    size: 123_456,
+                },
+                ticket: "eyJqb2IiOiJqb2JfN1EybSJ9.c2lnbmF0dXJl".into(),
+                transcript_version: Some(3),
             }),
         ),
         (

@@ -97,6 +97,7 @@ fn a_newer_schedulers_fields_and_capabilities_are_ignored() {
             outputs: vec![OutputKind::Wav],
             source: Source { upload_id: UploadId::new("upl_1").unwrap(), name: "talk.mp3".into(), size: 9 },
             ticket: "t".into(),
+            transcript_version: None,
         })
     );
     assert_eq!(

@@ -124,6 +124,7 @@ fn assign(job: &str, attempt: u32) -> SchedulerMessage {
         outputs: vec![OutputKind::Hls],
         source: Source { upload_id: UploadId::new("upl_1").unwrap(), name: "talk.mp3".into(), size: 10 },
         ticket: "t".into(),
+        transcript_version: None,
     })
 }
 
