@@ -80,6 +80,8 @@ pub enum Route {
     WorkerConnect,
     /// Job's ticket: the upload.
     WorkerUpload,
+    /// Job's ticket: the transcript that its restore may go by.
+    WorkerTranscript,
     /// Job's ticket: store an object.
     WorkerObject(JobId, Attempt, AttemptObject),
     /// Client's key: projects, but for the parts of an upload, which need its ticket.
@@ -172,6 +174,7 @@ fn lookup(method: Method, segments: &[&str]) -> Option<Route> {
         (_, ["projects", segments @ ..]) => Route::Projects(project_route::lookup(method, segments)?),
         (Get, ["worker", "connect"]) => Route::WorkerConnect,
         (Get, ["worker", "upload"]) => Route::WorkerUpload,
+        (Get, ["worker", "transcript"]) => Route::WorkerTranscript,
         (Put, ["worker", "objects", id, attempt, folder, name]) => Route::WorkerObject(
             job(id)?,
             self::attempt(attempt)?,

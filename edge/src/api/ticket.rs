@@ -10,6 +10,7 @@ use sha2::Sha256;
 use shared_protocol::{Attempt, DurationMs, JobId, ProjectId, TenantId, TimestampMs, UploadId};
 
 use super::key::sha256_from_hex;
+use crate::scheduler::TranscriptRef;
 
 /// Name of the secret with the signing keys.
 pub const TICKET_KEYS: &str = "TICKET_KEYS";
@@ -36,7 +37,7 @@ const MAX_TICKET_LENGTH: usize = 4_096;
 pub enum Claims {
     /// To put the content of one upload.
     Upload(UploadClaims),
-    /// To read the upload of one job and to put objects of one attempt.
+    /// To read the upload and the transcript of one job and to put objects of one attempt.
     Job(JobClaims),
     /// To listen to one job.
     Play(PlayClaims),
@@ -98,6 +99,9 @@ pub struct JobClaims {
     pub attempt: Attempt,
     /// Which upload.
     pub upload_id: UploadId,
+    /// Which transcript, if there is one to go by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<TranscriptRef>,
 }
 
 /// See [`Claims::Play`].
@@ -244,6 +248,7 @@ mod tests {
             job_id: JobId::new("job_1").unwrap(),
             attempt: Attempt(attempt),
             upload_id: UploadId::new("upl_1").unwrap(),
+            transcript: None,
         })
     }
 
@@ -295,6 +300,18 @@ mod tests {
         let bytes: Vec<Option<u64>> = (0..5).map(|number| claims(25).part_bytes(number)).collect();
         assert_eq!(bytes, [None, Some(10), Some(10), Some(5), None]);
         assert_eq!(claims(20).part_bytes(3), None);
+    }
+
+    #[test]
+    fn a_ticket_from_before_transcripts_still_works_and_one_with_a_transcript_names_it() {
+        let keys = keys(&format!("a:{}", "11".repeat(32)));
+        let older = r#"{"use":"job","tenant":"acme","jobId":"job_1","attempt":1,"uploadId":"upl_1"}"#;
+        assert_eq!(serde_json::from_str::<Claims>(older).unwrap(), claims(1));
+        let Claims::Job(of_job) = claims(1) else { panic!("a job's") };
+        let project_id = shared_protocol::ProjectId::new("prj_1").unwrap();
+        let transcript = Some(TranscriptRef { project_id, version: 3 });
+        let with = Claims::Job(JobClaims { transcript, ..of_job });
+        assert_eq!(keys.verify(&keys.sign(with.clone(), LATER), NOW), Ok((with, LATER)));
     }
 
     #[test]

@@ -74,6 +74,7 @@ impl Scheduler {
             sampler: job.request.sampler,
             outputs: job.request.outputs.clone(),
             source: job.request.source.clone(),
+            transcript: job.request.transcript(),
         };
         if let Some(entry) = self.fleet.get_mut(&worker) {
             let seconds = entry.inference_seconds(&job.request);

@@ -10,7 +10,7 @@ use super::announcement::Announcement;
 use super::audit::AuditEntry;
 use super::fleet::{WorkerControl, WorkerSnapshot};
 use super::follow_up::FollowUp;
-use super::job::Job;
+use super::job::{Job, TranscriptRef};
 use super::playlist::Playlist;
 
 /// One thing to do.
@@ -96,6 +96,8 @@ pub struct Offer {
     pub outputs: Vec<OutputKind>,
     /// What to restore.
     pub source: Source,
+    /// What it may go by.
+    pub transcript: Option<TranscriptRef>,
 }
 
 /// Why the scheduler closes a socket.

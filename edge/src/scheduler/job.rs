@@ -75,7 +75,26 @@ pub struct GenerationRef {
     pub transcript_version: Option<u32>,
 }
 
+/// A version of a project's transcript.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TranscriptRef {
+    /// The project.
+    pub project_id: ProjectId,
+    /// Which of its transcripts.
+    pub version: u32,
+}
+
 impl JobRequest {
+    /// The transcript that the restore may go by.
+    pub fn transcript(&self) -> Option<TranscriptRef> {
+        let generation = self.generation.as_ref()?;
+        Some(TranscriptRef {
+            project_id: generation.project_id.clone(),
+            version: generation.transcript_version?,
+        })
+    }
+
     /// Length of the recording as far as anybody knows before it was decoded.
     pub fn expected_audio_seconds(&self) -> f64 {
         self.expected_seconds

@@ -44,7 +44,7 @@ pub use fleet::{Worker, WorkerControl, WorkerSnapshot};
 pub use follow_up::FollowUp;
 pub use job::{
     AfterLoss, CANCEL_TIMEOUT, GenerationRef, Job, JobProgress, JobRequest, JobState, MAX_EXPECTED_SECONDS,
-    MAX_RETRIES, MAX_WORKERS_LOST, RETRY_BACKOFF,
+    MAX_RETRIES, MAX_WORKERS_LOST, RETRY_BACKOFF, TranscriptRef,
 };
 pub use operator::{OperatorError, PauseNote};
 pub use playlist::{Playlist, Run};

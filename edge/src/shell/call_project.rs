@@ -42,7 +42,6 @@ pub async fn ask(env: &Env, id: &ProjectId, tenant: &TenantId, question: Questio
 }
 
 /// A version of a project's transcript, where there is one.
-#[expect(dead_code, reason = "workers that ask for it are still to come")]
 pub async fn transcript(
     env: &Env,
     id: &ProjectId,

@@ -267,6 +267,7 @@ impl Drive {
             job_id: offer.job_id.clone(),
             attempt: offer.attempt,
             upload_id: offer.source.upload_id.clone(),
+            transcript: offer.transcript.clone(),
         };
         Some(Assign {
             job_id: offer.job_id,
@@ -275,7 +276,7 @@ impl Drive {
             outputs: offer.outputs,
             source: offer.source,
             ticket: keys.sign(Claims::Job(claims), now + JOB_TICKET_LIFETIME),
-            transcript_version: None,
+            transcript_version: offer.transcript.map(|transcript| transcript.version),
         })
     }
 

@@ -80,6 +80,7 @@ async fn dispatch(request: &mut Request, env: &Env, path: &str, request_id: &str
         Route::Projects(route) => projects::handle(request, env, route).await,
         Route::WorkerConnect => workers::connect(request, env).await,
         Route::WorkerUpload => workers::upload(request, env).await,
+        Route::WorkerTranscript => workers::transcript(request, env).await,
         Route::WorkerObject(job, attempt, object) => {
             workers::put_object(request, env, &job, attempt, &object).await
         }

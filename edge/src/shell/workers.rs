@@ -1,4 +1,4 @@
-//! What workers ask of the stateless Worker: a connection to the scheduler, the upload, a place for their objects.
+//! What workers ask of the stateless Worker: a connection to the scheduler, the upload, its transcript, a place for their objects.
 
 use shared_protocol::{Attempt, JobId, limits::MAX_BODY_BYTES};
 use worker::{Env, Request, Response};
@@ -6,7 +6,7 @@ use worker::{Env, Request, Response};
 use super::body::content_length;
 use super::fault::Fault;
 use super::media::{self, NewObject, Presentation, Put};
-use super::{auth, call_scheduler, respond};
+use super::{auth, call_project, call_scheduler, respond};
 use crate::api::ApiError;
 use crate::api::download::safe_content_type;
 use crate::api::key::sha256_from_hex;
@@ -27,6 +27,14 @@ pub async fn upload(request: &Request, env: &Env) -> Result<Response, Fault> {
     let presentation =
         Presentation { content_type: None, saved_as: None, immutable: true, tenant: &claims.tenant };
     media::serve(request, env, &key, ApiError::UploadNotFound, &presentation).await
+}
+
+/// The transcript that a restore may go by, in the version that was meant when it was asked for: the project may have a later one.
+pub async fn transcript(request: &Request, env: &Env) -> Result<Response, Fault> {
+    let claims = auth::job_ticket(request, env)?;
+    let wanted = claims.transcript.ok_or(ApiError::TranscriptNotFound)?;
+    let found = call_project::transcript(env, &wanted.project_id, &claims.tenant, wanted.version).await?;
+    Ok(respond::json(200, &found.ok_or(ApiError::TranscriptNotFound)?)?)
 }
 
 pub async fn put_object(

@@ -305,7 +305,7 @@ impl World {
                         outputs: offer.outputs,
                         source: offer.source,
                         ticket: String::new(),
-                        transcript_version: None,
+                        transcript_version: offer.transcript.map(|transcript| transcript.version),
                     };
                     (connection, SchedulerMessage::Assign(assign))
                 }

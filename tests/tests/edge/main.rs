@@ -25,6 +25,7 @@ mod playlist;
 mod projects;
 mod stems;
 mod tenants;
+mod transcription;
 mod uplink;
 mod uploads;
 mod webhooks;

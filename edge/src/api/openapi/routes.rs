@@ -35,7 +35,11 @@ fn operation_of(route: &Route) -> Option<&'static str> {
         Route::Play(_, Media::File(_)) => "getPlaybackFile",
         // Stems are for their client alone: no path of a link leads to them.
         Route::Play(_, Media::Stem(_)) => return None,
-        Route::WorkerConnect | Route::WorkerUpload | Route::WorkerObject(..) | Route::WorkerParts(..) => {
+        Route::WorkerConnect
+        | Route::WorkerUpload
+        | Route::WorkerTranscript
+        | Route::WorkerObject(..)
+        | Route::WorkerParts(..) => {
             return None;
         }
         Route::Projects(route) => match route {
