@@ -12,6 +12,7 @@ mod quality;
 mod restoring;
 mod stems;
 mod streaming;
+mod transcribing;
 
 use conformance::recordings::{Noisy, RecordingSet};
 use std::path::PathBuf;
