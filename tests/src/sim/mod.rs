@@ -21,7 +21,7 @@ mod network;
 mod object;
 mod operators;
 mod plan;
-mod random;
+pub mod random;
 mod store;
 mod trace;
 mod turn;

@@ -14,6 +14,7 @@ mod dispatch;
 mod downloads;
 mod errors;
 mod evictions;
+mod fuzz;
 mod generations;
 mod jobs;
 mod losing_workers;
