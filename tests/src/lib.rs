@@ -8,4 +8,5 @@ pub mod protocol_schema;
 pub mod quality;
 pub mod recordings;
 pub mod reference_run;
+pub mod schemathesis;
 pub mod sim;
