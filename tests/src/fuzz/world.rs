@@ -226,6 +226,7 @@ fn owned(edge: &Edge, worker: &mut ScriptedWorker, key: Key, tenant: &str, mark:
             job_id: assign.job_id.clone(),
             attempt: assign.attempt,
             upload_id: id(&first, UploadId::new),
+            transcript: None,
         }),
         TimestampMs(u64::MAX / 2),
     );
@@ -270,6 +271,7 @@ fn expired_tickets(theirs: &Owned) -> Vec<String> {
             job_id,
             attempt: Attempt(1),
             upload_id: upload_id.clone(),
+            transcript: None,
         }),
         Claims::Upload(UploadClaims {
             tenant,
@@ -279,6 +281,7 @@ fn expired_tickets(theirs: &Owned) -> Vec<String> {
             content_type: "audio/wav".to_owned(),
             sha256: None,
             project_id: None,
+            parts: None,
         }),
     ]
     .map(|claims| sign(claims, long_ago))
