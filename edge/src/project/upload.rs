@@ -26,8 +26,26 @@ pub enum UploadWay {
         /// Bytes of each part but the last.
         part_size: u64,
         /// Those that arrived, by their numbers from 1.
+        #[serde(with = "numbered_parts")]
         parts: BTreeMap<u16, StoredPart>,
     },
+}
+
+/// Parts as a list: a map's numbers would be texts in JSON, which a tagged enum does not read back as numbers.
+mod numbered_parts {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::StoredPart;
+
+    pub fn serialize<S: Serializer>(parts: &BTreeMap<u16, StoredPart>, to: S) -> Result<S::Ok, S::Error> {
+        parts.iter().collect::<Vec<(&u16, &StoredPart)>>().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<u16, StoredPart>, D::Error> {
+        Ok(Vec::<(u16, StoredPart)>::deserialize(from)?.into_iter().collect())
+    }
 }
 
 /// A part that arrived.
@@ -232,6 +250,14 @@ mod tests {
             announced_at: TimestampMs(0),
             last_news_at: TimestampMs(0),
         }
+    }
+
+    #[test]
+    fn an_upload_in_parts_comes_back_from_its_row_as_it_was() {
+        let mut upload = in_parts(25, 10);
+        upload.part_arrived(TimestampMs(5), 3, StoredPart { etag: "e".into(), size: 5 });
+        let row = serde_json::to_string(&upload).unwrap();
+        assert_eq!(serde_json::from_str::<Upload>(&row).unwrap(), upload);
     }
 
     #[test]

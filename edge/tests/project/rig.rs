@@ -56,6 +56,11 @@ pub fn news(number: u32, state: JobNewsState) -> JobNews {
     }
 }
 
+/// A row as it comes back.
+fn stored<T: serde::Serialize + serde::de::DeserializeOwned>(row: &T) -> T {
+    serde_json::from_str(&serde_json::to_string(row).unwrap()).unwrap()
+}
+
 impl Rig {
     /// A project whose upload is announced.
     pub fn new() -> Self {
@@ -104,9 +109,9 @@ impl Rig {
     fn settle(&mut self) {
         for effect in self.project.take_effects() {
             match effect {
-                Effect::SaveHead => self.head = Some(self.project.head().clone()),
+                Effect::SaveHead => self.head = Some(stored(self.project.head())),
                 Effect::SaveGeneration(id) => {
-                    let generation = self.project.generation(&id).unwrap().clone();
+                    let generation = stored(self.project.generation(&id).unwrap());
                     self.generations.insert(id, generation);
                 }
                 Effect::SaveTranscript { version, transcript } => {

@@ -104,7 +104,7 @@ fn a_recording_reaches_the_recogniser_byte_by_byte_and_its_words_come_back() {
 #[test]
 fn what_may_pass_is_tried_again_until_there_is_a_transcript() {
     let transcriber = ScriptedTranscriber::start();
-    let edge = edge_with(&transcriber, &[("TRANSCRIPTION_TIMEOUT_SECONDS", "1")]);
+    let edge = edge_with(&transcriber, &[("TRANSCRIPTION_TIMEOUT_SECONDS", "4")]);
     for answer in [
         TranscriberAnswer::error(503, "busy").with_header("Retry-After", "1"),
         TranscriberAnswer::Hang,
