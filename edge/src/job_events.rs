@@ -34,6 +34,7 @@ pub fn publish(
             tenant: tenant.clone(),
             job_id: job_id.clone(),
             in_project: audience.in_project,
+            generation: generation.map(|of| of.generation_id.clone()),
             only: webhook.cloned(),
             kind,
             at: *at,

@@ -2,13 +2,14 @@
 //! outside.
 
 use serde::{Deserialize, Serialize};
-use shared_protocol::{Attempt, JobId, JobOutcome, TenantId, TimestampMs, UploadId};
+use shared_protocol::{Attempt, GenerationId, JobId, JobOutcome, TenantId, TimestampMs, UploadId};
 
-use super::admin::call::AdminCall;
+use super::admin::call::{Actor, AdminCall};
 use super::error::ApiError;
 use super::request::ListJobs;
 use super::view::{JobList, JobView, StatusView};
-use crate::outbox::{EndpointId, EventId, EventKind};
+use super::webhooks::call::{Scope, WebhookCall};
+use crate::outbox::{Callback, EndpointId, EventId, EventKind};
 use crate::scheduler::{AuditEntry, FollowUp, Job, JobRequest, OperatorError, Playlist, SubmitError};
 
 /// Path of a call on the object.
@@ -76,6 +77,23 @@ pub enum Call {
         /// The entries.
         entries: Vec<AuditEntry>,
     },
+    /// About webhooks.
+    Webhooks {
+        /// Which of them there are for whoever asks.
+        scope: Scope,
+        /// Who.
+        actor: Actor,
+        /// What.
+        order: WebhookCall,
+    },
+    /// When webhooks were told of a job.
+    #[serde(rename_all = "camelCase")]
+    Callbacks {
+        /// Whose.
+        tenant: TenantId,
+        /// Which.
+        job_id: JobId,
+    },
 }
 
 /// An event of a generation.
@@ -88,6 +106,8 @@ pub struct Announced {
     pub tenant: TenantId,
     /// The generation's job: its events and the generation's go out in one order.
     pub job_id: JobId,
+    /// The generation.
+    pub generation: GenerationId,
     /// What happened.
     pub kind: EventKind,
     /// When.
@@ -120,7 +140,12 @@ pub enum Reply {
     Announced,
     /// The entries are kept.
     Audited,
-    /// An answer for an operator, as it goes out.
+    /// When webhooks were told of a job.
+    Callbacks {
+        /// Each event at each webhook, as far as it is still known.
+        callbacks: Vec<Callback>,
+    },
+    /// An answer for an operator, or about webhooks, as it goes out.
     #[serde(rename_all = "camelCase")]
     Admin {
         /// Its HTTP status.

@@ -90,6 +90,8 @@ pub enum Route {
     Usage,
     /// Operator's key: tenants and their keys.
     Tenants(TenantRoute),
+    /// Client's key: its tenant's own webhooks.
+    ClientWebhooks(WebhookRoute),
     /// Operator's key: webhooks.
     Webhooks(WebhookRoute),
     /// Operator's key: everything else.
@@ -180,6 +182,7 @@ fn lookup(method: Method, segments: &[&str]) -> Option<Route> {
             self::attempt(attempt)?,
             AttemptObject::parse(&format!("{folder}/{name}"))?,
         ),
+        (_, ["webhooks", segments @ ..]) => Route::ClientWebhooks(webhook_route::lookup(method, segments)?),
         (_, ["admin", "webhooks", segments @ ..]) => {
             Route::Webhooks(webhook_route::lookup(method, segments)?)
         }

@@ -5,6 +5,7 @@ use shared_protocol::{DurationMs, TimestampMs};
 use super::backoff::{MAX_RETRY_AFTER, next_attempt};
 use super::effect::{Delivery, DeliveryId, DeliveryOutcome};
 use super::event::{EndpointId, EventKind};
+use super::log::AttemptOutcome;
 use super::row::{DeadReason, DeliveryFailure, RowId};
 use super::{
     DELIVERY_LEASE, DELIVERY_TIMEOUT, Effect, InFlight, MAX_IN_FLIGHT, MAX_IN_FLIGHT_UNRESPONSIVE, Outbox,
@@ -14,25 +15,41 @@ use super::{
 /// Characters that are kept of what the platform says about a failed connection.
 const MAX_DETAIL_LENGTH: usize = 200;
 
+/// What an outcome means.
+fn judged(outcome: DeliveryOutcome) -> AttemptOutcome {
+    AttemptOutcome::Failed(match outcome {
+        DeliveryOutcome::Response { status: status @ 200..=299, .. } => {
+            return AttemptOutcome::Acknowledged(status);
+        }
+        DeliveryOutcome::Response { status, .. } => DeliveryFailure::Status { status },
+        DeliveryOutcome::TimedOut => DeliveryFailure::TimedOut,
+        DeliveryOutcome::NotConnected { detail } => {
+            DeliveryFailure::NotConnected { detail: detail.chars().take(MAX_DETAIL_LENGTH).collect() }
+        }
+    })
+}
+
 impl Outbox {
     /// Handles what came of an attempt. One that is not waited for any more changes nothing: its event is tried again anyway, or
     /// was overtaken.
     pub fn handle_delivered(&mut self, now: TimestampMs, delivery: DeliveryId, outcome: DeliveryOutcome) {
         let Some(sent) = self.take_back(delivery) else { return };
-        let responsive = matches!(outcome, DeliveryOutcome::Response { .. });
+        let (responsive, pause) = match &outcome {
+            DeliveryOutcome::Response { retry_after, .. } => (true, *retry_after),
+            DeliveryOutcome::TimedOut | DeliveryOutcome::NotConnected { .. } => (false, None),
+        };
+        let outcome = judged(outcome);
+        self.log(now, &sent, outcome.clone());
         match outcome {
-            DeliveryOutcome::Response { status: 200..=299, .. } => self.acknowledged(&sent),
-            DeliveryOutcome::Response { status: 410, .. } => self.endpoint_is_gone(now, &sent.endpoint),
-            DeliveryOutcome::Response { status, retry_after } => {
-                if let Some(pause) = retry_after {
+            AttemptOutcome::Acknowledged(_) => self.acknowledged(&sent),
+            AttemptOutcome::Failed(DeliveryFailure::Status { status: 410 }) => {
+                self.endpoint_is_gone(now, &sent.endpoint);
+            }
+            AttemptOutcome::Failed(failure) => {
+                if let Some(pause) = pause {
                     self.hold(now, &sent.endpoint, pause);
                 }
-                self.failed(now, &sent, DeliveryFailure::Status { status });
-            }
-            DeliveryOutcome::TimedOut => self.failed(now, &sent, DeliveryFailure::TimedOut),
-            DeliveryOutcome::NotConnected { detail } => {
-                let detail = detail.chars().take(MAX_DETAIL_LENGTH).collect();
-                self.failed(now, &sent, DeliveryFailure::NotConnected { detail });
+                self.failed(now, &sent, failure);
             }
         }
         self.sent_was_handled(now, &sent, responsive);
@@ -55,6 +72,7 @@ impl Outbox {
                 Timer::LeaseOver(delivery) => {
                     if let Some(sent) = self.take_back(delivery) {
                         self.effects.push_back(Effect::Abort(delivery));
+                        self.log(now, &sent, AttemptOutcome::Failed(DeliveryFailure::NoOutcome));
                         self.failed(now, &sent, DeliveryFailure::NoOutcome);
                         self.sent_was_handled(now, &sent, false);
                     }
@@ -110,8 +128,8 @@ impl Outbox {
         let lease_ends = now + DELIVERY_LEASE;
         self.timers.insert((lease_ends, Timer::LeaseOver(delivery)));
         let job = row.job_id.clone();
-        self.in_flight
-            .insert(delivery, InFlight { row: row.id, job, endpoint: endpoint.clone(), lease_ends });
+        let sent = InFlight { row: row.id, job, endpoint: endpoint.clone(), began_at: now, lease_ends };
+        self.in_flight.insert(delivery, sent);
         self.effects.push_back(Effect::Deliver(Box::new(Delivery {
             id: delivery,
             row: row.id,

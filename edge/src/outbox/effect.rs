@@ -4,6 +4,7 @@ use shared_protocol::{DurationMs, TimestampMs};
 
 use super::endpoint::Endpoint;
 use super::event::{EndpointId, EventId};
+use super::log::LogEntry;
 use super::row::{Row, RowId};
 
 /// Names one attempt of this instance of the outbox; never used again by it.
@@ -26,8 +27,10 @@ pub enum Effect {
     Delete(RowId),
     /// Write an endpoint's row.
     SaveEndpoint(Box<Endpoint>),
-    /// Delete an endpoint's row and all rows of its events, dead letters included.
+    /// Delete an endpoint's row, all rows of its events, dead letters included, and its log.
     DeleteEndpoint(EndpointId),
+    /// Write what came of an attempt, in the place of whatever is in its slot.
+    Log(Box<LogEntry>),
     /// Cut the request of an attempt off. Its outcome is not waited for.
     Abort(DeliveryId),
     /// Send a row's body with POST, signed now by the endpoint's secrets, redirects not followed, and tell the outcome.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use shared_protocol::{JobId, TenantId, TimestampMs};
+use shared_protocol::{GenerationId, JobId, TenantId, TimestampMs};
 
 /// Characters in the id of an event or of an endpoint.
 pub const MAX_ID_LENGTH: usize = 64;
@@ -212,6 +212,8 @@ pub struct Event {
     pub job_id: JobId,
     /// Whether the job belongs to a project.
     pub in_project: bool,
+    /// The generation that the job was made for.
+    pub generation: Option<GenerationId>,
     /// See [`Audience::only`].
     pub only: Option<EndpointId>,
     /// What happened.
@@ -288,6 +290,7 @@ mod tests {
             tenant: TenantId::new("acme").unwrap(),
             job_id: JobId::new("job_1").unwrap(),
             in_project: false,
+            generation: None,
             only: None,
             kind: EventKind::Completed,
             at: TimestampMs(1_614_265_330_042),

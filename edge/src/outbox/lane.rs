@@ -76,6 +76,8 @@ pub struct Lane {
     /// When it was last served, in turns: the least recently served endpoint is next.
     pub turn: u64,
     pub counters: LaneCounters,
+    /// The latest entry of its log.
+    pub logged: u64,
 }
 
 impl Lane {
@@ -91,6 +93,7 @@ impl Lane {
             held_until: None,
             turn: 0,
             counters: LaneCounters::default(),
+            logged: 0,
         }
     }
 

@@ -21,6 +21,7 @@ mod endpoint;
 mod event;
 mod invariants;
 mod lane;
+mod log;
 mod publish;
 mod row;
 pub mod signature;
@@ -38,6 +39,7 @@ pub use effect::{Delivery, DeliveryId, DeliveryOutcome, Effect};
 pub use endpoint::{Endpoint, EndpointError};
 pub use event::{Audience, EndpointId, Event, EventId, EventKind, IdError, MAX_ID_LENGTH, rfc3339};
 pub use lane::{LaneCounters, MAX_IN_FLIGHT_PER_ENDPOINT};
+pub use log::{AttemptOutcome, Callback, LOG_LENGTH, LogEntry, callbacks};
 pub use row::{CodecError, DeadLetter, DeadReason, DeliveryFailure, Row, RowId};
 pub use url_policy::{MAX_URL_LENGTH, UrlError, UrlPolicy};
 
@@ -64,11 +66,13 @@ pub struct OutboxConfig {
     /// Rows at most that wait for one endpoint: they are in memory, about 500 bytes each. Above the number of live jobs, so that
     /// a full queue alone does not overflow it.
     pub max_waiting_per_endpoint: usize,
+    /// Whether what came of attempts is kept: one more row written for each.
+    pub keep_log: bool,
 }
 
 impl Default for OutboxConfig {
     fn default() -> Self {
-        Self { urls: UrlPolicy::default(), max_waiting_per_endpoint: 20_000 }
+        Self { urls: UrlPolicy::default(), max_waiting_per_endpoint: 20_000, keep_log: true }
     }
 }
 
@@ -89,6 +93,7 @@ struct InFlight {
     row: RowId,
     job: JobId,
     endpoint: EndpointId,
+    began_at: TimestampMs,
     lease_ends: TimestampMs,
 }
 

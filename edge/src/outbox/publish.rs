@@ -1,6 +1,6 @@
 //! What comes in: new events, and dead letters that are to be sent once more.
 
-use shared_protocol::{JobId, TenantId, TimestampMs};
+use shared_protocol::{GenerationId, JobId, TenantId, TimestampMs};
 
 use super::event::{Audience, EndpointId, Event, EventId, EventKind, body};
 use super::row::{DeadLetter, DeadReason, Row, RowId};
@@ -8,6 +8,16 @@ use super::{Effect, Outbox};
 
 /// Stands for the job of events that are about none: they too go out in order.
 const TEST_JOB: &str = "webhook-test";
+
+/// What an endpoint is to be told.
+#[derive(Debug, Clone, Copy)]
+struct Told<'a> {
+    event: &'a EventId,
+    job: &'a JobId,
+    generation: Option<&'a GenerationId>,
+    kind: EventKind,
+    body: &'a str,
+}
 
 impl Outbox {
     /// Tells an event to every endpoint that wants it. The shell persists it together with the change of the job that it is
@@ -17,9 +27,11 @@ impl Outbox {
         if ids.is_empty() {
             return;
         }
-        let body = event.body();
+        let Event { id: event_id, job_id: job, generation, kind, .. } = event;
+        let told =
+            Told { event: event_id, job, generation: generation.as_ref(), kind: *kind, body: &event.body() };
         for id in ids {
-            self.publish_to(now, &id, &event.id, &event.job_id, event.kind, &body);
+            self.publish_to(now, &id, &told);
         }
         self.dispatch(now);
     }
@@ -72,20 +84,14 @@ impl Outbox {
         }
         let job = JobId::new(TEST_JOB).expect("it has letters and hyphens only");
         let body = body(EventKind::Test, now, &serde_json::json!({ "webhookId": endpoint.as_str() }));
-        self.publish_to(now, endpoint, event, &job, EventKind::Test, &body);
+        let told = Told { event, job: &job, generation: None, kind: EventKind::Test, body: &body };
+        self.publish_to(now, endpoint, &told);
         self.dispatch(now);
         true
     }
 
-    fn publish_to(
-        &mut self,
-        now: TimestampMs,
-        endpoint: &EndpointId,
-        event: &EventId,
-        job: &JobId,
-        kind: EventKind,
-        body: &str,
-    ) {
+    fn publish_to(&mut self, now: TimestampMs, endpoint: &EndpointId, told: &Told<'_>) {
+        let Told { event, job, generation, kind, body } = *told;
         if kind == EventKind::Progress && self.coalesce(endpoint, event, job, body) {
             return;
         }
@@ -96,6 +102,7 @@ impl Outbox {
             endpoint: endpoint.clone(),
             event: event.clone(),
             job_id: job.clone(),
+            generation: generation.cloned(),
             kind,
             queued_at: now,
             due: now,

@@ -4,10 +4,11 @@
 //! neither memory nor rewritten rows hold it.
 
 use serde::{Deserialize, Serialize};
-use shared_protocol::{JobId, TimestampMs};
+use shared_protocol::{GenerationId, JobId, TimestampMs};
 
 use super::endpoint::Endpoint;
 use super::event::{EndpointId, EventId, EventKind};
+use super::log::LogEntry;
 
 /// Names a row and gives its place: rows of one job go to one endpoint in the order of their ids.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -27,6 +28,9 @@ pub struct Row {
     pub event: EventId,
     /// The job that it is about.
     pub job_id: JobId,
+    /// The generation that the job was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<GenerationId>,
     /// What happened.
     pub kind: EventKind,
     /// When it was published, or replayed: its age counts from here.
@@ -125,6 +129,24 @@ impl Row {
     }
 }
 
+impl LogEntry {
+    /// The entry as JSON.
+    ///
+    /// # Errors
+    /// [`CodecError`].
+    pub fn encode(&self) -> Result<String, CodecError> {
+        encode("attempt", self)
+    }
+
+    /// Reads what [`LogEntry::encode`] wrote, in this version or an older one.
+    ///
+    /// # Errors
+    /// [`CodecError`].
+    pub fn decode(text: &str) -> Result<Self, CodecError> {
+        decode("attempt", text)
+    }
+}
+
 impl Endpoint {
     /// The endpoint as JSON. **It holds the secrets**: for the store only, never for an API's answer.
     ///
@@ -155,6 +177,7 @@ mod tests {
             endpoint: EndpointId::new("ep_1").unwrap(),
             event: EventId::new("msg_1").unwrap(),
             job_id: JobId::new("job_1").unwrap(),
+            generation: None,
             kind: EventKind::Started,
             queued_at: TimestampMs(10),
             due: TimestampMs(20),

@@ -17,6 +17,7 @@ use crate::api::admin::view::{
 use crate::api::call::{Refusal, Reply};
 use crate::api::metrics::{self, Facts, RECENT_JOBS};
 use crate::api::view::JobView;
+use crate::api::webhooks::call::Scope;
 use crate::scheduler::{AuditEntry, Job, Scheduler as Brain};
 
 impl Rows for Store {
@@ -54,7 +55,6 @@ impl Scheduler {
                 let preview = self.drive.turn(|brain, _| preview(brain, store, &bulk)).await??;
                 reply(200, &preview)
             }
-            AdminCall::Webhooks { actor, order } => self.webhooks(actor, order).await,
             AdminCall::Act { actor, act, reason } => self.act(actor, act, reason).await,
         }
     }
@@ -83,7 +83,7 @@ impl Scheduler {
                 Ok::<_, worker::Error>((
                     queue,
                     WorkerList::of(&brains.scheduler),
-                    views(&brains.outbox, store)?,
+                    views(&brains.outbox, &Scope::Operator, store)?,
                 ))
             })
             .await??;

@@ -7,6 +7,7 @@ use super::fault::Fault;
 use crate::api::ApiError;
 use crate::api::call::{CALL_PATH, CONNECT_PATH, Call, JobDetail, Reply, WORKER_KEY_HEADER};
 use crate::api::key::WorkerKey;
+use crate::outbox::Callback;
 
 /// Name of the object's binding, and of the one object of an environment.
 const BINDING: &str = "SCHEDULER";
@@ -40,6 +41,17 @@ pub async fn job(env: &Env, tenant: &TenantId, job_id: &JobId) -> Result<JobDeta
     match call(env, &Call::Job { tenant: tenant.clone(), job_id: job_id.clone() }).await? {
         Reply::Job(detail) => Ok(*detail),
         other => Err(unexpected(&other)),
+    }
+}
+
+/// When webhooks were told of a job; of one that is not there none was.
+pub async fn callbacks(env: &Env, tenant: &TenantId, job_id: &JobId) -> Result<Vec<Callback>, Fault> {
+    let asked = Call::Callbacks { tenant: tenant.clone(), job_id: job_id.clone() };
+    match call(env, &asked).await {
+        Ok(Reply::Callbacks { callbacks }) => Ok(callbacks),
+        Ok(other) => Err(unexpected(&other)),
+        Err(Fault::Api(ApiError::JobNotFound)) => Ok(Vec::new()),
+        Err(fault) => Err(fault),
     }
 }
 

@@ -14,7 +14,7 @@ use worker::{Date, Env, Result, ScheduledTime, State, console_error, js_sys};
 use super::deliveries::{Deliveries, Recipient};
 use super::store::Store;
 use super::usage::Usage;
-use super::{auth, now, predecessor, settings, sockets, webhook_policy};
+use super::{auth, now, predecessor, settings, sockets};
 use crate::api::ticket::{Claims, JOB_TICKET_LIFETIME, JobClaims, TicketKeys};
 use crate::job_events;
 use crate::outbox::{self, DeliveryId, DeliveryOutcome, Endpoint, Outbox, OutboxConfig};
@@ -69,7 +69,7 @@ impl Drive {
             usage,
             config: settings::of_scheduler(env),
             env: env.clone(),
-            outbox_config: OutboxConfig { urls: webhook_policy(env), ..OutboxConfig::default() },
+            outbox_config: settings::of_outbox(env),
             deliveries: Deliveries::default(),
             ticket_keys,
             brains: RefCell::new(None),
@@ -176,10 +176,11 @@ impl Drive {
         let (config, rows, last_row) = (self.outbox_config.clone(), stored.rows, stored.last_row);
         let mut endpoints = stored.endpoints;
         endpoints.push(Endpoint::of_projects());
-        Ok(Brains {
-            scheduler: Scheduler::restore(self.config.clone(), now, restored),
-            outbox: Outbox::restore(config, now, endpoints, rows, last_row),
-        })
+        let mut outbox = Outbox::restore(config, now, endpoints, rows, last_row);
+        for (endpoint, last) in stored.logged {
+            outbox.resume_log(&endpoint, last);
+        }
+        Ok(Brains { scheduler: Scheduler::restore(self.config.clone(), now, restored), outbox })
     }
 
     /// Cuts off and begins webhooks, once the turn is durable. Their bodies are in the store only.

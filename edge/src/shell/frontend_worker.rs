@@ -85,7 +85,8 @@ async fn dispatch(request: &mut Request, env: &Env, path: &str, request_id: &str
             workers::put_object(request, env, &job, attempt, &object).await
         }
         Route::Tenants(route) => tenants::handle(request, env, route, request_id).await,
-        Route::Webhooks(route) => webhooks::handle(request, env, route, request_id).await,
+        Route::ClientWebhooks(route) => webhooks::for_client(request, env, route, request_id).await,
+        Route::Webhooks(route) => webhooks::for_operator(request, env, route, request_id).await,
         Route::Admin(route) => admin::handle(request, env, route, request_id).await,
         Route::WorkerParts(job, attempt, object, step) => {
             parts::step(request, env, &job, attempt, &object, step).await

@@ -52,6 +52,7 @@ mod transaction;
 mod transcribe;
 mod uploads;
 mod usage;
+mod webhook_log;
 mod webhooks;
 mod webhooks_do;
 mod workers;

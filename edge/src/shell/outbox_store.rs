@@ -7,7 +7,7 @@ use worker::{Error, Result, SqlStorageValue};
 use super::database::integer;
 use super::store::Store;
 use super::transaction::Statement;
-use crate::outbox::{CodecError, Effect, Endpoint, Row, RowId};
+use crate::outbox::{CodecError, Effect, Endpoint, EndpointId, Row, RowId};
 
 /// Dead letters that one sweep deletes at most.
 const SWEPT_AT_ONCE: u32 = 500;
@@ -21,6 +21,8 @@ pub struct StoredOutbox {
     pub rows: Vec<Row>,
     /// The highest id of any row, dead ones included.
     pub last_row: RowId,
+    /// The latest entry of each endpoint's log.
+    pub logged: Vec<(EndpointId, u64)>,
 }
 
 #[derive(Deserialize)]
@@ -40,6 +42,7 @@ impl Store {
                 Vec::new(),
             )?,
             last_row: RowId(self.number("SELECT MAX(id) AS value FROM outbox")?),
+            logged: self.latest_logged()?,
         })
     }
 
@@ -62,7 +65,7 @@ impl Store {
         texts.iter().map(|text| Row::decode(text).map_err(unreadable)).collect()
     }
 
-    fn texts(&self, sql: &str, values: Vec<SqlStorageValue>) -> Result<Vec<String>> {
+    pub(super) fn texts(&self, sql: &str, values: Vec<SqlStorageValue>) -> Result<Vec<String>> {
         let rows: Vec<Text> = self.rows(sql, values, Ok)?;
         Ok(rows.into_iter().map(|row| row.text).collect())
     }
@@ -93,15 +96,29 @@ pub fn statements(effects: &[Effect]) -> Result<Vec<Statement>> {
             }),
             Effect::Delete(id) => statements
                 .push(Statement { sql: "DELETE FROM outbox WHERE id = ?", values: vec![integer(id.0)] }),
+            Effect::Log(entry) => statements.push(Statement {
+                sql: "INSERT INTO webhook_log (endpoint, slot, sequence, job_id, body) VALUES (?, ?, ?, ?, ?)
+                      ON CONFLICT (endpoint, slot) DO UPDATE
+                      SET sequence = excluded.sequence, job_id = excluded.job_id, body = excluded.body",
+                values: vec![
+                    entry.endpoint.as_str().into(),
+                    integer(entry.slot()),
+                    integer(entry.sequence),
+                    entry.job_id.as_str().into(),
+                    entry.encode().map_err(unreadable)?.into(),
+                ],
+            }),
             Effect::SaveEndpoint(endpoint) => statements.push(Statement {
                 sql: "INSERT INTO webhook_endpoints (id, body) VALUES (?, ?)
                       ON CONFLICT (id) DO UPDATE SET body = excluded.body",
                 values: vec![endpoint.id.as_str().into(), endpoint.encode().map_err(unreadable)?.into()],
             }),
             Effect::DeleteEndpoint(id) => {
-                for sql in
-                    ["DELETE FROM webhook_endpoints WHERE id = ?", "DELETE FROM outbox WHERE endpoint = ?"]
-                {
+                for sql in [
+                    "DELETE FROM webhook_endpoints WHERE id = ?",
+                    "DELETE FROM outbox WHERE endpoint = ?",
+                    "DELETE FROM webhook_log WHERE endpoint = ?",
+                ] {
                     statements.push(Statement { sql, values: vec![id.as_str().into()] });
                 }
             }
@@ -112,6 +129,6 @@ pub fn statements(effects: &[Effect]) -> Result<Vec<Statement>> {
 }
 
 /// A row of another release that cannot be read stops the object rather than be lost.
-fn unreadable(error: CodecError) -> Error {
+pub(super) fn unreadable(error: CodecError) -> Error {
     Error::RustError(error.to_string())
 }

@@ -161,6 +161,7 @@ async fn announce(drive: &ProjectDrive, tenant: &TenantId, sequence: u64) -> Res
         id,
         tenant: tenant.clone(),
         job_id: generation.job_id.clone(),
+        generation: generation.generation_id.clone(),
         kind,
         at: event.at_ms,
         only: generation.webhook_id.clone(),

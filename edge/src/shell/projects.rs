@@ -7,11 +7,14 @@ use worker::{Env, Request, Response};
 use super::body::{bounded_body, json_body};
 use super::fault::Fault;
 use super::project_upload::{self, Finished};
-use super::{auth, call_project, call_scheduler, call_tenant, jobs, listening, now, project_events, respond};
+use super::{
+    auth, call_project, call_scheduler, call_tenant, jobs, listening, now, project_events, respond, webhooks,
+};
 use crate::api::ApiError;
 use crate::api::projects::call::{Answer, Question};
 use crate::api::projects::request::{self as project_request, CreateGeneration, CreateProject};
 use crate::api::projects::route::ProjectRoute as Route;
+use crate::api::projects::timeline::TimelineView;
 use crate::api::projects::view::{
     PartsInstruction, ProjectCreated, ProjectEntryView, ProjectList, ProjectView, TranscriptTaken,
     TranscriptView,
@@ -286,7 +289,10 @@ async fn generate(request: &mut Request, env: &Env, id: &ProjectId) -> Result<Re
     let create: CreateGeneration =
         if body.is_empty() { CreateGeneration::default() } else { request::parse_json(&body)? };
     let wanted = create.checked()?;
-    let admitted = call_tenant::admit(env, &client.tenant, now()).await;
+    let mut admitted = call_tenant::admit(env, &client.tenant, now()).await;
+    if let (Ok(()), Some(webhook)) = (&admitted, &wanted.webhook) {
+        admitted = webhooks::expect_own(env, &client, webhook).await;
+    }
     let question = Question::Generate {
         id: GenerationId::new(fresh("gen")).map_err(|_| ApiError::Internal)?,
         job_id: JobId::new(fresh("job")).map_err(|_| ApiError::Internal)?,
@@ -295,7 +301,7 @@ async fn generate(request: &mut Request, env: &Env, id: &ProjectId) -> Result<Re
         only_known: admitted.is_err(),
     };
     let answer = call_project::ask(env, id, &client.tenant, question).await;
-    // What was asked for before is answered, whatever the quota.
+    // What was asked for before is answered, whatever the quota, and whatever became of its webhook.
     if let (Err(refused), Err(Fault::Api(ApiError::GenerationNotFound))) = (admitted, &answer) {
         return Err(refused);
     }
@@ -338,5 +344,6 @@ async fn timeline(
         Err(Fault::Api(ApiError::JobNotFound)) => None,
         Err(fault) => return Err(fault),
     };
-    Ok(respond::json(200, &crate::api::projects::timeline::TimelineView::of(&facts, job.as_ref(), now()))?)
+    let callbacks = call_scheduler::callbacks(env, &client.tenant, &facts.generation.job_id).await?;
+    Ok(respond::json(200, &TimelineView::of(&facts, job.as_ref(), &callbacks, now()))?)
 }

@@ -144,6 +144,8 @@ impl Scheduler {
             }
             Call::Admin(call) => self.admin(call).await,
             Call::Audit { entries } => self.audit(entries).await,
+            Call::Webhooks { scope, actor, order } => self.webhooks(&scope, actor, order).await,
+            Call::Callbacks { tenant, job_id } => self.callbacks(&tenant, &job_id).await,
         }
     }
 
@@ -234,7 +236,7 @@ impl Scheduler {
     }
 
     /// A tenant's job: from memory while it is live, from its row when it has ended.
-    async fn find(&self, tenant: &TenantId, id: &JobId) -> Result<Option<Job>> {
+    pub(super) async fn find(&self, tenant: &TenantId, id: &JobId) -> Result<Option<Job>> {
         let live = self.drive.turn(|brain, _| brain.job(id).cloned()).await?;
         let job = match live {
             Some(job) => Some(job),
@@ -256,8 +258,9 @@ fn unreadable(error: &DecodeError) -> ProtocolError {
 /// Tells webhooks what happened to a generation. One that is told again, because the answer to its first telling was lost, keeps
 /// its id, by which receivers know it.
 fn announce(outbox: &mut Outbox, now: TimestampMs, announced: Announced) {
-    let Announced { id, tenant, job_id, kind, at, only, data } = announced;
-    let event = Event { id, tenant, job_id, in_project: false, only, kind, at, data };
+    let Announced { id, tenant, job_id, generation, kind, at, only, data } = announced;
+    let generation = Some(generation);
+    let event = Event { id, tenant, job_id, in_project: false, generation, only, kind, at, data };
     outbox.drop_ended(now, &event.tenant, &event.job_id, kind);
     outbox.publish(now, &event);
 }

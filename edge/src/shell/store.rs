@@ -22,7 +22,7 @@ use crate::scheduler::{ConnectionId, Effect, FollowUp, Job, KnownKey, Meta, Reas
 
 /// Rows written cost money, and so does every index that a write touches: live jobs are found by a partial index, which a job
 /// leaves when it ends, and the body is no part of any.
-const MIGRATIONS: [&[&str]; 5] = [
+const MIGRATIONS: [&[&str]; 6] = [
     &[
         "CREATE TABLE jobs (
         sequence INTEGER PRIMARY KEY,
@@ -65,6 +65,15 @@ const MIGRATIONS: [&[&str]; 5] = [
     ],
     // What was completed lately is found by its receipts, which are few.
     &["ALTER TABLE receipts ADD COLUMN job_id TEXT", "DROP INDEX ended_jobs"],
+    // One row for each attempt, in the place of an older one.
+    &["CREATE TABLE webhook_log (
+        endpoint TEXT NOT NULL,
+        slot INTEGER NOT NULL,
+        sequence INTEGER NOT NULL,
+        job_id TEXT NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (endpoint, slot)
+    ) WITHOUT ROWID"],
 ];
 
 /// Writes a job that was live before and still is. What an UPDATE names is written to the indexes on it, changed or not.

@@ -4,6 +4,7 @@
 mod any_order;
 mod endpoints;
 mod failures;
+mod logging;
 mod ordering;
 mod restarting;
 mod rig;

@@ -18,6 +18,8 @@ pub struct Rig {
     pub aborted: Vec<DeliveryId>,
     /// Every request ever sent: endpoint, job, kind, webhook id.
     pub log: Vec<(String, String, EventKind, String)>,
+    /// What came of requests, by endpoint and slot, as the store would hold it.
+    pub attempts: BTreeMap<(EndpointId, u64), LogEntry>,
     next_event: u64,
 }
 
@@ -60,6 +62,7 @@ impl Rig {
             sent: vec![],
             aborted: vec![],
             log: vec![],
+            attempts: BTreeMap::new(),
             next_event: 0,
         };
         for id in endpoints {
@@ -91,6 +94,10 @@ impl Rig {
                 Effect::DeleteEndpoint(id) => {
                     self.endpoints.remove(&id);
                     self.rows.retain(|_, (row, _)| row.endpoint != id);
+                    self.attempts.retain(|(endpoint, _), _| *endpoint != id);
+                }
+                Effect::Log(entry) => {
+                    self.attempts.insert((entry.endpoint.clone(), entry.slot()), *entry);
                 }
                 Effect::Abort(id) => {
                     self.sent.retain(|delivery| delivery.id != id);
@@ -118,6 +125,7 @@ impl Rig {
             tenant: TenantId::new("acme").unwrap(),
             job_id: job(n),
             in_project: false,
+            generation: None,
             only: None,
             kind,
             at: self.now,
@@ -172,6 +180,9 @@ impl Rig {
         let endpoints = endpoints.map(|e| Endpoint::decode(&e.encode().unwrap()).unwrap()).collect();
         let last = self.rows.keys().next_back().copied().unwrap_or(RowId(0));
         self.outbox = Outbox::restore(self.config.clone(), self.now, endpoints, rows, last);
+        for entry in self.attempts.values() {
+            self.outbox.resume_log(&entry.endpoint, entry.sequence);
+        }
         self.settle();
     }
 

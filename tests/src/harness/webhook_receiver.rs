@@ -127,6 +127,16 @@ impl WebhookReceiver {
         self.lock().received.clone()
     }
 
+    /// How many came in.
+    pub fn count(&self) -> usize {
+        self.lock().received.len()
+    }
+
+    /// Everything that came in, in order; it forgets all of it.
+    pub fn take(&self) -> Vec<ReceivedWebhook> {
+        std::mem::take(&mut self.lock().received)
+    }
+
     /// The kinds of events that came in for a job, in order.
     pub fn told(&self, job: &str) -> Vec<String> {
         self.received().iter().filter(|webhook| webhook.job() == job).map(ReceivedWebhook::kind).collect()

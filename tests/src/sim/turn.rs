@@ -265,7 +265,8 @@ impl World {
                     store.endpoints.remove(id);
                     store.webhooks.retain(|_, (row, _)| row.endpoint != *id);
                 }
-                outbox::Effect::Abort(_) | outbox::Effect::Deliver(_) => {}
+                // Nobody decides by the log.
+                outbox::Effect::Log(_) | outbox::Effect::Abort(_) | outbox::Effect::Deliver(_) => {}
             }
         }
     }

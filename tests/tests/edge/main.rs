@@ -7,6 +7,7 @@
 
 mod access;
 mod cancelling;
+mod client_webhooks;
 mod configuration;
 mod conventions;
 mod crashes;
@@ -15,6 +16,7 @@ mod downloads;
 mod errors;
 mod evictions;
 mod fuzz;
+mod generation_webhooks;
 mod generations;
 mod jobs;
 mod losing_workers;

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use shared_protocol::{DurationMs, JobId, TenantId, WorkerId};
 
-use super::super::webhooks::call::WebhookCall;
 use super::filter::JobFilter;
 use super::request::{Page, PageOfJobs};
 
@@ -54,13 +53,6 @@ pub enum AdminCall {
     Preview {
         /// What would be done.
         bulk: Bulk,
-    },
-    /// About webhooks.
-    Webhooks {
-        /// Who.
-        actor: Actor,
-        /// What.
-        order: WebhookCall,
     },
     /// Do something.
     Act {

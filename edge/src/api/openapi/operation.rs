@@ -88,7 +88,9 @@ impl Group {
             }
             Self::Operating => "Queue, workers and jobs of all tenants, with an operator's key.",
             Self::Tenants => "Keys, limits and usage of each tenant, with an operator's key.",
-            Self::Webhooks => "Who is told of jobs' events, with an operator's key.",
+            Self::Webhooks => {
+                "Who is told of events: a tenant's own with a client's key, all of them with an operator's."
+            }
         }
     }
 }

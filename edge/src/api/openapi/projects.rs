@@ -141,7 +141,10 @@ fn generations() -> Vec<Operation> {
                 ApiError::UploadAbandoned,
                 ApiError::LimitReached { what: String::new(), limit: 0 },
                 ApiError::TranscriptionNotConfigured,
-            ]),
+                // The one that it names.
+                ApiError::WebhookNotFound,
+            ])
+            .asks_scheduler(),
         look("listGenerations", "/v1/projects/{projectId}/generations")
             .says("Its generations", "Newest first.")
             .pages()

@@ -5,6 +5,7 @@ use shared_protocol::{DurationMs, GenerationId, JobId, Sampler, TimestampMs};
 
 use super::super::view::JobView;
 use super::call::TimelineFacts;
+use crate::outbox::{Callback, EventKind};
 use crate::project::{Audio, Ending, TranscriptPart, UploadState};
 
 /// Whose time it is.
@@ -78,13 +79,20 @@ pub struct TimelineView {
 }
 
 impl TimelineView {
-    /// The timeline of a generation; `job` is as the scheduler has it, where it does.
-    pub fn of(facts: &TimelineFacts, job: Option<&JobView>, now: TimestampMs) -> Self {
+    /// The timeline of a generation; `job` is as the scheduler has it, where it does, and `callbacks` are what webhooks were told of
+    /// it.
+    pub fn of(
+        facts: &TimelineFacts,
+        job: Option<&JobView>,
+        callbacks: &[Callback],
+        now: TimestampMs,
+    ) -> Self {
         let mut intervals = project_intervals(facts, now);
         intervals.extend(job.into_iter().flat_map(|job| job_intervals(job, now)));
         if let Some(completion) = completion(facts) {
             intervals.push(completion);
         }
+        intervals.extend(callbacks.iter().flat_map(|callback| callback_intervals(callback, facts)));
         intervals.retain(|interval| interval.end_ms >= interval.start_ms);
         intervals.sort_by_key(|interval| (interval.start_ms, interval.end_ms));
         let start_ms = intervals.iter().map(|interval| interval.start_ms).min().unwrap_or(now);
@@ -147,6 +155,21 @@ fn completion(facts: &TimelineFacts) -> Option<Interval> {
         _ => TimestampMs(0),
     };
     Some(interval("completion", Owner::Fleet, ready.at.max(transcript_at), ended_at))
+}
+
+/// From the generation's news to the webhook's first call, and from there to its acknowledgement. What is told of the job alone is no
+/// news of the generation.
+fn callback_intervals(callback: &Callback, facts: &TimelineFacts) -> Vec<Interval> {
+    use EventKind::{AudioReady, GenerationCancelled, GenerationCompleted, GenerationFailed};
+    if !matches!(callback.kind, AudioReady | GenerationCompleted | GenerationFailed | GenerationCancelled) {
+        return Vec::new();
+    }
+    let end = callback.acknowledged_at.unwrap_or(callback.ended_at);
+    let mut all = vec![interval("callbacks", Owner::Client, callback.first_attempt_at, end)];
+    if let Some(ended_at) = facts.generation.ended_at.filter(|_| callback.kind.is_terminal()) {
+        all.push(interval("callback_dispatch", Owner::Fleet, ended_at, callback.first_attempt_at));
+    }
+    all
 }
 
 fn job_intervals(job: &JobView, now: TimestampMs) -> Vec<Interval> {

@@ -3,9 +3,30 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use shared_protocol::TenantId;
 
 use crate::outbox::signature::Secret;
 use crate::outbox::{Endpoint, EndpointId, EventId, EventKind, RowId};
+
+/// Which webhooks somebody sees and changes. Others are not there for them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Scope {
+    /// All: an operator's.
+    Operator,
+    /// The tenant's own: a client's.
+    Tenant(TenantId),
+}
+
+impl Scope {
+    /// Whether a webhook is one of them.
+    pub fn has(&self, endpoint: &Endpoint) -> bool {
+        match self {
+            Self::Operator => true,
+            Self::Tenant(tenant) => endpoint.tenant.as_ref() == Some(tenant),
+        }
+    }
+}
 
 /// A question, or an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,16 +48,25 @@ pub enum WebhookCall {
         /// Only those before this place.
         before: Option<u64>,
     },
+    /// What was sent to one and what came of it, newest first.
+    Deliveries {
+        /// Which webhook.
+        id: EndpointId,
+        /// How many at most.
+        limit: u32,
+        /// Only those before this place.
+        before: Option<u64>,
+    },
     /// Do something.
     Act {
         /// What.
         act: WebhookAct,
-        /// Why, in the operator's words.
+        /// Why, in the words of whoever acts.
         reason: String,
     },
 }
 
-/// Something that an operator does to a webhook. All that is drawn by lot is in it, so that a call can be repeated.
+/// Something that is done to a webhook. All that is drawn by lot is in it, so that a call can be repeated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "act")]
 pub enum WebhookAct {
@@ -135,7 +165,7 @@ impl WebhookAct {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::admin::call::{Actor, AdminCall};
+    use crate::api::admin::call::Actor;
     use crate::api::call::Call;
 
     #[test]
@@ -163,12 +193,14 @@ mod tests {
         let mut orders = vec![
             WebhookCall::List,
             WebhookCall::Get { id: id.clone() },
-            WebhookCall::DeadLetters { id, limit: 5, before: Some(9) },
+            WebhookCall::DeadLetters { id: id.clone(), limit: 5, before: Some(9) },
+            WebhookCall::Deliveries { id, limit: 5, before: None },
         ];
         orders.extend(acts.map(|act| WebhookCall::Act { act, reason: "because".into() }));
-        for order in orders {
+        let scopes = [Scope::Operator, Scope::Tenant(TenantId::new("acme").unwrap())];
+        for (order, scope) in orders.into_iter().zip(scopes.into_iter().cycle()) {
             let actor = Actor { key_id: "ops".into(), may_act: true, request_id: "req_1".into() };
-            let call = Call::Admin(AdminCall::Webhooks { actor, order });
+            let call = Call::Webhooks { scope, actor, order };
             let text = serde_json::to_string(&call).unwrap();
             assert_eq!(serde_json::from_str::<Call>(&text).unwrap(), call, "{text}");
         }

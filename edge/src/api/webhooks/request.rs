@@ -1,4 +1,4 @@
-//! What operators send about webhooks, and the checks on it.
+//! What is sent about webhooks, and the checks on it.
 
 use std::collections::BTreeSet;
 
@@ -6,22 +6,22 @@ use serde::{Deserialize, Deserializer};
 use shared_protocol::TenantId;
 
 use super::super::request::{RequestError, field};
-use super::call::WebhookChange;
+use super::call::{Scope, WebhookChange};
 use crate::outbox::signature::Secret;
 use crate::outbox::{Endpoint, EndpointError, EndpointId, EventKind, RowId, UrlPolicy};
 
-/// Dead letters in one page at most, and unless said otherwise.
+/// Entries in one page at most, and unless said otherwise.
 const MAX_PAGE: u32 = 200;
 const DEFAULT_PAGE: u32 = 50;
 
-/// Body of `POST /v1/admin/webhooks`.
+/// Body of `POST /v1/admin/webhooks` and `POST /v1/webhooks`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CreateWebhook"))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateBody {
     /// Where to.
     pub url: String,
-    /// Whose jobs it is told of; everybody's when absent.
+    /// Whose jobs it is told of; when absent everybody's, or those of the client that makes it.
     #[serde(default)]
     pub tenant: Option<TenantId>,
     /// What it is told; everything when absent.
@@ -44,11 +44,20 @@ impl CreateBody {
         self,
         id: EndpointId,
         secret: Secret,
+        scope: &Scope,
         policy: &UrlPolicy,
     ) -> Result<Endpoint, RequestError> {
+        let tenant = match (scope, self.tenant) {
+            (Scope::Operator, tenant) => tenant,
+            (Scope::Tenant(own), None) => Some(own.clone()),
+            (Scope::Tenant(own), Some(tenant)) if tenant == *own => Some(tenant),
+            (Scope::Tenant(_), Some(_)) => {
+                return Err(field("tenant", "is another one than your key's; leave it out"));
+            }
+        };
         let endpoint = Endpoint {
             id,
-            tenant: self.tenant,
+            tenant,
             url: self.url,
             secrets: vec![secret],
             enabled: self.enabled.unwrap_or(true),
@@ -60,7 +69,7 @@ impl CreateBody {
     }
 }
 
-/// Body of `POST /v1/admin/webhooks/{webhookId}`. What is absent stays.
+/// Body of `POST .../webhooks/{webhookId}`. What is absent stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "UpdateWebhook"))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -101,7 +110,7 @@ pub struct ActBody {
     pub reason: String,
 }
 
-/// Body of `POST /v1/admin/webhooks/{webhookId}/replay`.
+/// Body of `POST .../webhooks/{webhookId}/replay`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ReplayDeadLetters"))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -112,11 +121,11 @@ pub struct ReplayBody {
     pub reason: String,
 }
 
-/// Query of `GET /v1/admin/webhooks/{webhookId}/dead-letters`: how many, and before which.
+/// Query of a webhook's dead letters and of its deliveries: how many, and before which.
 ///
 /// # Errors
 /// [`RequestError::Field`].
-pub fn dead_letters_page<'a>(
+pub fn page<'a>(
     pairs: impl Iterator<Item = (impl AsRef<str> + 'a, impl AsRef<str> + 'a)>,
 ) -> Result<(u32, Option<u64>), RequestError> {
     let (mut limit, mut before) = (DEFAULT_PAGE, None);
@@ -169,6 +178,23 @@ mod tests {
         let only = update(r#"{"events":["job.completed"]}"#).unwrap().events.unwrap().unwrap();
         assert!(only.contains(&EventKind::Completed) && only.len() == 1);
         assert!(update(r#"{"event":["job.completed"]}"#).is_err(), "a mistyped field is no wish");
+    }
+
+    #[test]
+    fn what_a_client_makes_belongs_to_its_tenant() {
+        let acme = Scope::Tenant(TenantId::new("acme").unwrap());
+        let made = |body: &str, scope: &Scope| {
+            let body: CreateBody = super::super::super::request::parse_json(body.as_bytes())?;
+            let id = EndpointId::new("wh_1").unwrap();
+            body.endpoint(id, Secret::from_key([1; 32]), scope, &UrlPolicy::default())
+        };
+        let tenant = |endpoint: Endpoint| endpoint.tenant.map(|tenant| tenant.to_string());
+        let plain = r#"{"url":"https://example.com/"}"#;
+        assert_eq!(made(plain, &Scope::Operator).map(tenant), Ok(None));
+        assert_eq!(made(plain, &acme).map(tenant), Ok(Some("acme".to_owned())));
+        let of = |tenant: &str| format!(r#"{{"url":"https://example.com/","tenant":"{tenant}"}}"#);
+        assert_eq!(made(&of("acme"), &acme).map(tenant), Ok(Some("acme".to_owned())));
+        assert!(made(&of("other"), &acme).unwrap_err().to_string().starts_with("tenant: "));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The paths below `/v1/admin/webhooks`.
+//! The paths below `/v1/admin/webhooks` and `/v1/webhooks`.
 
 use super::super::route::Method;
 use crate::outbox::EndpointId;
@@ -24,8 +24,17 @@ pub enum WebhookRoute {
     Test(EndpointId),
     /// What could not be delivered.
     DeadLetters(EndpointId),
+    /// What was sent to it and what came of it.
+    Deliveries(EndpointId),
     /// Send what could not be delivered once more.
     Replay(EndpointId),
+}
+
+impl WebhookRoute {
+    /// Whether it only looks.
+    pub fn only_looks(&self) -> bool {
+        matches!(self, Self::List | Self::Get(_) | Self::DeadLetters(_) | Self::Deliveries(_))
+    }
 }
 
 /// Finds what a request is for; `segments` are those after `webhooks`.
@@ -48,6 +57,7 @@ pub fn lookup(method: Method, segments: &[&str]) -> Option<WebhookRoute> {
         (Post, ["end-rotation"]) => WebhookRoute::EndRotation(id),
         (Post, ["test"]) => WebhookRoute::Test(id),
         (Get, ["dead-letters"]) => WebhookRoute::DeadLetters(id),
+        (Get, ["deliveries"]) => WebhookRoute::Deliveries(id),
         (Post, ["replay"]) => WebhookRoute::Replay(id),
         _ => return None,
     })

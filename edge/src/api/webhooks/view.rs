@@ -1,4 +1,4 @@
-//! What operators see of webhooks. Never their secrets.
+//! What is seen of webhooks. Never their secrets.
 
 use std::collections::BTreeSet;
 
@@ -103,7 +103,7 @@ pub struct WebhookWithSecret {
     pub secret: String,
 }
 
-/// Answer to `GET /v1/admin/webhooks`.
+/// Answer to `GET /v1/admin/webhooks` and `GET /v1/webhooks`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WebhookList {
@@ -182,7 +182,7 @@ impl DeadLetterView {
     }
 }
 
-/// Answer to `GET /v1/admin/webhooks/{webhookId}/dead-letters`.
+/// Answer to `GET .../webhooks/{webhookId}/dead-letters`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
