@@ -1,7 +1,7 @@
 //! Client library of the minifleet HTTP API (`docs/api.md`).
 //!
 //! A [`Client`] is made from an address and a key ([`config::Profile`]) and is cheap to clone. Its methods are grouped by
-//! what they are about: [`uploads`] of a [`source`], [`jobs`], [`watch`], [`projects`] and their [`events`], [`usage`], [`files`], [`playback`], [`fleet`]. Operators have an
+//! what they are about: [`uploads`] of a [`source`], [`jobs`], [`watch`], [`projects`] and their [`events`], [`usage`], [`files`], [`playback`], [`fleet`], [`webhooks`]. Operators have an
 //! [`admin::Admin`] instead.
 //!
 //! ```no_run
@@ -36,6 +36,7 @@ pub mod timings;
 pub mod uploads;
 pub mod usage;
 pub mod watch;
+pub mod webhooks;
 
 mod http;
 mod retry;

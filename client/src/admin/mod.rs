@@ -7,6 +7,7 @@
 mod jobs;
 mod queue;
 mod tenants;
+mod webhooks;
 mod workers;
 
 use reqwest::Method;

@@ -9,6 +9,7 @@ use shared_protocol::{JobId, OutputKind, Priority, ProjectId, Sampler};
 
 use super::admin::args::AdminCommand;
 use super::exit;
+use super::webhooks::WebhooksCommand;
 
 /// Restore recordings of speech on a fleet of workers.
 #[derive(Debug, Parser)]
@@ -77,6 +78,11 @@ pub enum Command {
     Listen(ListenArgs),
     /// Show what was charged in a month
     Usage(UsageArgs),
+    /// Be told what happens to your jobs, by HTTP: your tenant's webhooks
+    Webhooks {
+        #[command(subcommand)]
+        command: WebhooksCommand,
+    },
     /// Operate the service: queue, workers, tenants, jobs of all tenants [key: $MINIFLEET_ADMIN_KEY, else the profile's admin_key]
     Admin {
         #[command(subcommand)]

@@ -21,6 +21,7 @@ mod table;
 mod text;
 mod usage;
 mod waiting;
+mod webhooks;
 mod withdraw;
 
 use std::process::ExitCode;
@@ -75,6 +76,10 @@ async fn execute(args: Args) -> Result<Exit, Failure> {
         Command::Files(files) => files::run(&Context::new(global)?, &files).await,
         Command::Listen(listen) => listen::run(&Context::new(global)?, &listen).await,
         Command::Usage(args) => usage::run(&Context::new(global)?, &args).await,
+        Command::Webhooks { command } => {
+            let context = Context::new(global)?;
+            webhooks::run(&context, &context.client.webhooks(), &command).await
+        }
         Command::Admin { command } => admin::run(global, command).await,
     }
 }

@@ -5,6 +5,7 @@ use minifleet_client::admin::JobFilter;
 use shared_protocol::{JobId, TenantId, WorkerId};
 
 use crate::command::args::OneJobArgs;
+use crate::command::webhooks::WebhooksCommand;
 
 /// What an operator can do.
 #[derive(Debug, Subcommand)]
@@ -39,6 +40,11 @@ pub enum AdminCommand {
     Discard(DiscardArgs),
     /// Show who did what
     Audit(AuditArgs),
+    /// Webhooks of all tenants
+    Webhooks {
+        #[command(subcommand)]
+        command: WebhooksCommand,
+    },
     /// Make, list, rotate and revoke tenants' keys
     Keys {
         #[command(subcommand)]

@@ -15,6 +15,7 @@ use minifleet_client::config;
 use super::args::GlobalArgs;
 use super::context::Context;
 use super::exit::{Exit, Failure};
+use super::webhooks;
 use args::AdminCommand;
 
 /// The surroundings of an operator's command.
@@ -50,5 +51,8 @@ pub async fn run(global: GlobalArgs, command: AdminCommand) -> Result<Exit, Fail
         AdminCommand::Tenants(args) => tenants::list(&at, &args).await,
         AdminCommand::Tenant(args) => tenants::tenant(&at, &args).await,
         AdminCommand::Usage(args) => tenants::usage(&at, &args).await,
+        AdminCommand::Webhooks { command } => {
+            webhooks::run(&at.context, &at.admin.webhooks(), &command).await
+        }
     }
 }
