@@ -29,6 +29,7 @@ mod stems;
 mod trace;
 mod trace_picture;
 mod uploads;
+mod webhooks;
 
 use report::{Options, Report};
 use std::{path::PathBuf, process::ExitCode};
@@ -145,6 +146,11 @@ const BENCHES: &[Bench] = &[
         name: "cost",
         about: "what one whole job costs, in what the platform bills: requests, frames, alarms, rows",
         run: cost::run,
+    },
+    Bench {
+        name: "webhooks",
+        about: "events to nine good backends beside one that hangs and without it: time, order, signatures, throughput",
+        run: webhooks::run,
     },
 ];
 
