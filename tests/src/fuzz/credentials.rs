@@ -34,7 +34,7 @@ impl Who {
     }
 
     /// The `Authorization` header.
-    pub fn header(self, random: &mut Random) -> Option<Vec<u8>> {
+    pub fn header(self, random: &mut Random, world: &World) -> Option<Vec<u8>> {
         let bearer = |key: &str| Some(format!("Bearer {key}").into_bytes());
         match self {
             Self::Nobody => None,
@@ -42,7 +42,7 @@ impl Who {
             Self::Reader => bearer(Keys::ADMIN_READER.0),
             Self::Worker => bearer(Keys::WORKER.0),
             Self::ChangedKey => {
-                let key = [Keys::OTHER, Keys::ADMIN][random.index(2)].0;
+                let key = [Keys::OTHER.0, Keys::ADMIN.0, world.their_key.as_str()][random.index(3)];
                 bearer(&with_one_character_changed(key, random))
             }
             Self::NoKey => Some(

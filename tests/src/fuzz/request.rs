@@ -101,7 +101,7 @@ pub fn draw(random: &mut Random, world: &World, vocabulary: &Vocabulary) -> Requ
     let target = format!("{}{}", spoiled_path(random, path), query(random, world));
     let method = if random.chance(850) { known.method.clone() } else { a_method(random) };
     let mut headers = headers(random, world);
-    headers.extend(who.header(random).map(|value| ("Authorization".to_owned(), value)));
+    headers.extend(who.header(random, world).map(|value| ("Authorization".to_owned(), value)));
     let body = body(random, world, vocabulary, known, &method);
     let framing = if random.chance(30) { Framing::Chunked } else { Framing::Length };
     Request {

@@ -41,7 +41,7 @@ impl Answer {
 
     /// Whether the server refused it as no HTTP, before the edge saw it.
     pub fn is_of_the_parser(&self) -> bool {
-        let refused = matches!(self.status, 400 | 414 | 431 | 501);
+        let refused = matches!(self.status, 400 | 414 | 426 | 431 | 501);
         refused
             && self.header("x-request-id").is_none()
             && self.header("content-type") != Some("application/json")

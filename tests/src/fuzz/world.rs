@@ -20,6 +20,8 @@ pub struct World {
     pub own_tickets: Vec<String>,
     /// The other tenant's, valid: they are never sent as they are.
     pub their_tickets: Vec<String>,
+    /// A key of the other tenant that operators made: it is never sent as it is.
+    pub their_key: String,
     /// The other tenant's, signed by the edge's own key, whose time is over.
     pub expired_tickets: Vec<String>,
     /// Texts that only the other tenant and operators may see.
@@ -50,6 +52,15 @@ impl World {
     /// # Panics
     /// The edge refuses something.
     pub fn fill(edge: &Edge) -> Self {
+        let operator = edge.api(Keys::ADMIN);
+        for tenant in ["acme", "other"] {
+            // A try that is refused for its haste shows nothing.
+            let limits = json!({ "requestsPerMinute": 60_000 });
+            operator.post(&format!("/v1/admin/tenants/{tenant}"), &limits).expect(200);
+        }
+        let made =
+            operator.post("/v1/admin/tenants/other/keys", &json!({ "label": SECRET })).expect(201).json();
+        let (key_id, their_key) = (text(&made["key"]["keyId"]), text(&made["secret"]));
         let mut worker = ScriptedWorker::ready(edge, "mini-1", 4);
         let mine = owned(edge, &mut worker, Keys::ACME, "acme", "mine");
         let theirs = owned(edge, &mut worker, Keys::OTHER, "other", SECRET);
@@ -57,12 +68,13 @@ impl World {
         // Their jobs wait for good: no worker is there.
         let my_project = project(edge, Keys::ACME, "mine");
         let their_project = project(edge, Keys::OTHER, SECRET);
-        let operator = edge.api(Keys::ADMIN);
         // Disabled, so that nothing is sent and its state stands still.
         let hook = json!({ "url": format!("https://hooks.example.com/{SECRET}"), "tenant": "other", "enabled": false });
         let hook = operator.post("/v1/admin/webhooks", &hook).expect(201).json();
         let webhook_id = text(&hook["webhook"]["webhookId"]);
-        let secrets = [vec![SECRET.to_owned(), text(&hook["secret"])], theirs.tickets.clone()].concat();
+        let secrets =
+            [vec![SECRET.to_owned(), text(&hook["secret"]), their_key.clone()], theirs.tickets.clone()]
+                .concat();
         let nobody = |prefix: &str| format!("{prefix}_0123456789abcdef");
         let ids = BTreeMap::from([
             (
@@ -79,6 +91,7 @@ impl World {
             ("projectId", vec![my_project.0.clone(), their_project.0.clone(), nobody("prj")]),
             ("generationId", vec![my_project.1.clone(), their_project.1.clone(), nobody("gen")]),
             ("webhookId", vec![webhook_id.clone(), nobody("wh")]),
+            ("keyId", vec![key_id, nobody("key")]),
             ("workerId", vec!["mini-1".to_owned(), "mini-2".to_owned()]),
             ("tenant", vec!["acme".to_owned(), "other".to_owned(), "nobody".to_owned()]),
         ]);
@@ -89,6 +102,7 @@ impl World {
             ids,
             own_tickets: mine.tickets,
             their_tickets: theirs.tickets,
+            their_key,
             expired_tickets,
             secrets,
             watched,
@@ -158,6 +172,11 @@ fn watched(theirs: &Owned, webhook_id: &str) -> Vec<Watched> {
             &["url", "tenant", "enabled", "events", "secrets"],
         ),
         operators("/v1/admin/webhooks".to_owned(), &["webhookId"]),
+        operators(
+            "/v1/admin/tenants/other/keys".to_owned(),
+            &["keyId", "label", "role", "expiresAtMs", "revokedAtMs", "olderSecretUntilMs"],
+        ),
+        operators("/v1/admin/tenants/other".to_owned(), &["tenant", "settings"]),
         operators("/v1/admin/queue".to_owned(), &["paused", "pausedTenants", "pauses"]),
         operators("/v1/admin/workers".to_owned(), &["workerId", "drained", "benchedUntilMs", "reason"]),
     ];
