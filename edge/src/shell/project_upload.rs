@@ -9,6 +9,7 @@ use super::parts::{parts_fault, sha256};
 use super::{auth, call_project, media, respond};
 use crate::api::key::sha256_from_hex;
 use crate::api::projects::call::{Answer, Question};
+use crate::api::projects::view::PartPut;
 use crate::api::{ApiError, object_key};
 use crate::project::{StoredPart, Upload, UploadWay};
 use crate::records::upload_metadata::{self, UploadMetadata};
@@ -81,7 +82,7 @@ pub async fn put_part(request: &Request, env: &Env, id: &ProjectId, number: u16)
     let stored = storage.upload_part(number, body).await.map_err(parts_fault)?;
     let part = StoredPart { etag: stored.etag(), size: actual };
     match call_project::ask(env, id, &claims.tenant, Question::PartArrived { number, part }).await? {
-        Answer::Done => Ok(respond::json(200, &serde_json::json!({ "part": number, "size": actual }))?),
+        Answer::Done => Ok(respond::json(200, &PartPut { part: number, size: actual })?),
         other => Err(call_project::unexpected(&other)),
     }
 }

@@ -158,6 +158,7 @@ fn parameter(random: &mut Random, world: &World, name: &str) -> String {
         "attempt" => {
             pick(random, &["1", "1", "1", "1", "1", "1", "0", "2", "01", "4294967295", "4294967296", "-1"])
         }
+        "part" => pick(random, &["1", "1", "2", "0", "01", "10001"]),
         "segment" => {
             pick(random, &["init.mp4", "seg-00000.m4s", "seg-00001.m4s", "seg-99999.m4s", "seg-0.m4s"])
         }

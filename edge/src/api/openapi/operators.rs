@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::operation::{Access, Group, Operation, get, post};
+use super::operation::{Access, Content, Group, Operation, get, post};
 use crate::api::ApiError;
 use crate::api::admin::filter::StateFilter;
 use crate::api::admin::request::{BenchBody, BulkBody, PauseBody, ReasonBody};
@@ -53,6 +53,12 @@ fn queue() -> Vec<Operation> {
                 "Since it was last made, by what the platform bills and bounds.",
             )
             .gives::<UsageView>(200, "The figures."),
+        look("getMetrics", "/v1/admin/metrics")
+            .says(
+                "The page for Prometheus",
+                "Queue, workers, webhooks, and how long the phases of recent jobs took.",
+            )
+            .answers(200, "The figures now.", Content::Bytes(&["text/plain"])),
         look("getAuditLog", "/v1/admin/audit")
             .says("Who did what", "Every act of an operator, refused ones too, newest first.")
             .pages()

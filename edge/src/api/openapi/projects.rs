@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::operation::{Access, Content, Group, Operation, get, post, put};
+use super::operation::{Access, Content, Group, Operation, get, invalid, post, put};
 use crate::api::ApiError;
 use crate::api::projects::request::{CreateGeneration, CreateProject};
 use crate::api::projects::timeline::TimelineView;
 use crate::api::projects::view::{
-    EventList, GenerationList, GenerationView, ProjectCreated, ProjectList, ProjectView, TranscriptTaken,
-    TranscriptView,
+    EventList, GenerationList, GenerationView, PartPut, ProjectCreated, ProjectList, ProjectView,
+    TranscriptTaken, TranscriptView,
 };
 use crate::api::request::CreatePlayback;
 use crate::api::view::{FileList, PlaybackCreated};
@@ -77,11 +77,32 @@ fn projects() -> Vec<Operation> {
         look("getProjectUpload", "/v1/projects/{projectId}/upload")
             .says("How to put its recording", "With a new ticket, while the recording is missing.")
             .gives::<ProjectCreated>(200, "What of it is there."),
+        of_project(put(
+            "putPart",
+            "/v1/projects/{projectId}/upload/parts/{part}",
+            Group::Projects,
+            Access::UploadTicket,
+        ))
+        .says("Put a part of its recording", "In any order, several at once; a part that is put again replaces the earlier one.")
+        .takes_bytes()
+        .gives::<PartPut>(200, "The part is stored.")
+        .fails([
+            invalid(),
+            ApiError::SizeMismatch { expected: 0, actual: 0 },
+            ApiError::PartsInvalid { reason: String::new() },
+            ApiError::UploadNotInParts,
+            ApiError::UploadAbandoned,
+        ]),
         act("completeProjectUpload", "/v1/projects/{projectId}/upload/complete")
             .says("Say that its recording is there", "The edge finds out by itself half a minute later. A body is not needed and not read.")
             .gives::<ProjectView>(200, "It is.")
             .has_etag()
-            .fails([ApiError::UploadIncomplete, ApiError::UploadAbandoned]),
+            .fails([
+                ApiError::UploadIncomplete,
+                ApiError::UploadAbandoned,
+                ApiError::ChecksumMismatch,
+                ApiError::PartsInvalid { reason: String::new() },
+            ]),
     ]
 }
 

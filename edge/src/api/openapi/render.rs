@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
-use shared_protocol::{Attempt, GenerationId, JobId, ProjectId, TenantId, UploadId, WorkerId};
+use shared_protocol::{Attempt, GenerationId, JobId, ProjectId, TenantId, UploadId, WorkerId, limits};
 
 use super::operation::{Answer, Body, Content, Group, Operation};
 use super::operations;
@@ -110,6 +110,10 @@ fn path_parameter(name: &str, generator: &mut SchemaGenerator) -> Value {
         "webhookId" => ("The webhook.", generator.subschema_for::<EndpointId>().to_value()),
         "tenant" => ("The tenant.", generator.subschema_for::<TenantId>().to_value()),
         "keyId" => ("The key's name.", generator.subschema_for::<KeyId>().to_value()),
+        "part" => (
+            "The part's number, from 1.",
+            json!({ "type": "integer", "minimum": 1, "maximum": limits::MAX_PARTS }),
+        ),
         "attempt" => ("The attempt that made it.", generator.subschema_for::<Attempt>().to_value()),
         "segment" => (
             "`init.mp4` or a segment.",

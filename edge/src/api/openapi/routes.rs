@@ -49,8 +49,7 @@ fn operation_of(route: &Route) -> Option<&'static str> {
             ProjectRoute::Events(_) => "getProjectEvents",
             ProjectRoute::Upload(_) => "getProjectUpload",
             ProjectRoute::CompleteUpload(_) => "completeProjectUpload",
-            // No upload is in parts yet: it answers nothing but that.
-            ProjectRoute::PutPart(..) => return None,
+            ProjectRoute::PutPart(..) => "putPart",
             ProjectRoute::Transcript(_) => "getTranscript",
             ProjectRoute::PutTranscript(_) => "putTranscript",
             ProjectRoute::Transcribe(_) => "transcribeProject",
@@ -117,18 +116,19 @@ fn operation_of(route: &Route) -> Option<&'static str> {
             AdminRoute::Bulk(BulkVerb::Retry) => "retryJobs",
             AdminRoute::Audit => "getAuditLog",
             AdminRoute::Usage => "getSchedulerUsage",
+            AdminRoute::Metrics => "getMetrics",
         },
     })
 }
 
 /// Codes that only the paths of workers answer with, or a path that is none.
-const NOT_OF_OPERATIONS: [&str; 5] =
-    ["method_not_allowed", "object_exists", "parts_invalid", "upgrade_required", "upload_not_in_parts"];
+const NOT_OF_OPERATIONS: [&str; 3] = ["method_not_allowed", "object_exists", "upgrade_required"];
 
 /// A path of an operation, with a value for each name in braces.
 fn example(operation: &Operation) -> String {
     [
         ("{attempt}", "1"),
+        ("{part}", "1"),
         ("{segment}", "init.mp4"),
         ("{ticket}", "claims.signature"),
         ("{name}", "restored.wav"),

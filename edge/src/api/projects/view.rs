@@ -219,6 +219,16 @@ pub struct PartsInstruction {
     pub missing: Vec<u16>,
 }
 
+/// Answer to a part that was put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PartPut {
+    /// Its number, from 1.
+    pub part: u16,
+    /// Bytes.
+    pub size: u64,
+}
+
 /// A page of a tenant's projects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
