@@ -4,7 +4,7 @@ use edge::project::errand::Errand;
 use edge::project::*;
 use shared_protocol::DurationMs;
 
-use crate::rig::{Rig, id};
+use crate::rig::Rig;
 
 fn completed_by(rig: &Rig) -> Option<CompletedBy> {
     match rig.project.head().upload.state {

@@ -244,7 +244,8 @@ fn report(sides: &[Side; 2], throughput: [f64; 2], rate: f64) -> Report {
     let [without, with] = throughput;
     let cells = [format!("{without:.0}"), format!("{with:.0}"), format!("{:.2}", with / without)];
     rows.push(row("deliveries a second, when all come at once", cells));
-    let counts: [(&str, fn(&Tally) -> usize); 5] = [
+    type Count = fn(&Tally) -> usize;
+    let counts: [(&str, Count); 5] = [
         ("deliveries", |tally| tally.sent),
         ("lost", |tally| tally.lost),
         ("more than once", |tally| tally.duplicates),
