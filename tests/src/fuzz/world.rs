@@ -171,7 +171,8 @@ fn watched(theirs: &Owned, webhook_id: &str) -> Vec<Watched> {
             format!("/v1/admin/webhooks/{webhook_id}"),
             &["url", "tenant", "enabled", "events", "secrets"],
         ),
-        operators("/v1/admin/webhooks".to_owned(), &["webhookId"]),
+        // Tenant A may have webhooks of its own made: B's list has to stay as it is.
+        theirs_alone("/v1/webhooks".to_owned()),
         operators(
             "/v1/admin/tenants/other/keys".to_owned(),
             &["keyId", "label", "role", "expiresAtMs", "revokedAtMs", "olderSecretUntilMs"],

@@ -128,7 +128,6 @@ fn what_stays_is_told_once_with_what_to_do() {
     let project = Project::make(&edge, &content());
     for (answer, code, words) in [
         (TranscriberAnswer::error(401, "Incorrect API key"), "transcription_refused", "TRANSCRIPTION_KEY"),
-        (TranscriberAnswer::Early(401), "transcription_refused", "401"),
         (
             TranscriberAnswer::json(307, &json!({})).with_header("Location", "http://127.0.0.1:9/"),
             "transcription_refused",
