@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "whatever fails in here ends the test, which is right")]
 
+mod dashboard;
 mod document;
 mod golden;
 mod openapi;
