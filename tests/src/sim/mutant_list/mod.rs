@@ -40,3 +40,16 @@ const fn mutant(
 pub fn all() -> impl Iterator<Item = &'static Mutant> {
     queue::MUTANTS.iter().chain(&scheduler::MUTANTS).chain(&session::MUTANTS).chain(&outbox::MUTANTS)
 }
+
+#[cfg(test)]
+mod tests {
+    /// Trying all of them takes ten minutes and is done by hand: a rule whose line has moved on must not wait for that.
+    #[test]
+    fn every_patch_still_finds_the_line_that_it_is_for() {
+        for mutant in super::all() {
+            let path = crate::harness::repository().join(mutant.file);
+            let source = std::fs::read_to_string(&path).unwrap();
+            assert_eq!(source.matches(mutant.search).count(), 1, "{}: {}", mutant.name, mutant.file);
+        }
+    }
+}

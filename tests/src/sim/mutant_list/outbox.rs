@@ -47,8 +47,8 @@ pub const MUTANTS: [Mutant; 19] = [
         "what an endpoint could not be told is thrown away",
         300,
         "edge/src/outbox/delivery.rs",
-        "            DeliveryOutcome::TimedOut => self.failed(now, &sent, DeliveryFailure::TimedOut),",
-        "            DeliveryOutcome::TimedOut => self.acknowledged(&sent),",
+        "        DeliveryOutcome::TimedOut => DeliveryFailure::TimedOut,",
+        "        DeliveryOutcome::TimedOut => return AttemptOutcome::Acknowledged(200),",
     ),
     mutant(
         "redirects_taken_as_told",
@@ -56,8 +56,8 @@ pub const MUTANTS: [Mutant; 19] = [
         "what was answered with a redirect is thrown away",
         500,
         "edge/src/outbox/delivery.rs",
-        "            DeliveryOutcome::Response { status: 200..=299, .. } => self.acknowledged(&sent),",
-        "            DeliveryOutcome::Response { status: 200..=399, .. } => self.acknowledged(&sent),",
+        "        DeliveryOutcome::Response { status: status @ 200..=299, .. } => {",
+        "        DeliveryOutcome::Response { status: status @ 200..=399, .. } => {",
     ),
     mutant(
         "no_lease_of_an_attempt",
