@@ -75,10 +75,12 @@ fn restored(api: &Api, project: &str, mode: &str) -> Vec<f32> {
     let made = api.post(&format!("{project}/generations"), &wanted);
     assert!(made.status < 300, "{}", made.text());
     let made: Value = made.json();
-    let made = made.get("generation").unwrap_or(&made);
-    assert_eq!(made["conditionedOn"].as_u64(), (mode != "none").then_some(1), "{made}");
+    assert_eq!(made["audio"]["conditionedOn"].as_u64(), (mode != "none").then_some(1), "{made}");
     let id = made["jobId"].as_str().unwrap();
-    api.wait_for_within(id, "completed", PATIENCE * 4);
+    let path = format!("{project}/generations/{}", made["generationId"].as_str().unwrap());
+    until("the generation to be complete", PATIENCE * 4, || {
+        (api.get(&path).expect(200).json()["state"] == "completed").then_some(())
+    });
     let file = api.get(&format!("/v1/jobs/{id}/files/restored.wav")).expect(200).body;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("restored.wav");
