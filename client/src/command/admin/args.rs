@@ -55,7 +55,7 @@ pub enum AdminCommand {
     /// Show a tenant's limits, or change them
     Tenant(Box<TenantArgs>),
     /// Show what a tenant used in a month
-    Usage(UsageArgs),
+    Usage(TenantUsageArgs),
 }
 
 /// What can be done with keys.
@@ -165,7 +165,7 @@ pub struct TenantArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct UsageArgs {
+pub struct TenantUsageArgs {
     /// The tenant
     #[arg(value_name = "TENANT")]
     pub tenant: TenantId,

@@ -4,7 +4,7 @@ use minifleet_client::admin::{SettingsChange, Tenant, TenantPage};
 use serde_json::Value;
 
 use super::Surroundings;
-use super::args::{TenantArgs, TenantsArgs, UsageArgs};
+use super::args::{TenantArgs, TenantUsageArgs, TenantsArgs};
 use crate::command::exit::{Exit, Failure};
 use crate::command::table::{Align, Table};
 use crate::command::{text, usage};
@@ -91,7 +91,7 @@ fn render_one(tenant: &Tenant) -> String {
     table.render()
 }
 
-pub async fn usage(at: &Surroundings, args: &UsageArgs) -> Result<Exit, Failure> {
+pub async fn usage(at: &Surroundings, args: &TenantUsageArgs) -> Result<Exit, Failure> {
     let tenant = args.tenant.as_str();
     let usage = usage::collect(args.usage.limit, async |limit, cursor| {
         at.admin.tenant_usage(tenant, args.usage.month.as_deref(), limit, cursor.as_deref()).await

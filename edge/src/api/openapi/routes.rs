@@ -190,6 +190,8 @@ fn every_documented_code_is_some_operations() {
     let codes: Vec<&str> = documented
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(code, _)| code))
+        // Tables of requests begin with a method.
+        .filter(|code| code.bytes().all(|c| c.is_ascii_lowercase() || c == b'_'))
         .collect();
     assert!(codes.len() > 25, "the table has another form: {codes:?}");
     let of_operations = documented_codes();
