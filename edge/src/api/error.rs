@@ -491,7 +491,11 @@ mod tests {
                 "{code} {status} is not documented"
             );
         }
-        let documented_rows = documented.lines().filter(|line| line.starts_with("| `")).count();
+        // A row of another table begins with a method, which is in capitals.
+        let is_code = |line: &&str| {
+            line.strip_prefix("| `").is_some_and(|code| code.starts_with(|c: char| c.is_ascii_lowercase()))
+        };
+        let documented_rows = documented.lines().filter(is_code).count();
         assert_eq!(documented_rows, rows.len(), "docs/api.md lists a code that is gone");
     }
 }
