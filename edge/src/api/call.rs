@@ -67,7 +67,10 @@ pub enum Call {
         list: ListJobs,
     },
     /// The state of queue and workers.
-    Status,
+    Status {
+        /// Who asks: whose jobs are named.
+        tenant: TenantId,
+    },
     /// Do whatever is due, should an alarm have been lost.
     Poke,
     /// What an operator asks or orders.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use shared_protocol::{
     Attempt, FailureCode, GenerationId, JobFailure, JobId, JobOutcome, OutputKind, Phase, PhaseTiming,
-    Priority, ProjectId, PublishedFile, QualityScores, Sampler, TimestampMs, UploadId, WorkerId,
+    Priority, ProjectId, PublishedFile, QualityScores, Sampler, TenantId, TimestampMs, UploadId, WorkerId,
 };
 
 use super::stems::StemsView;
@@ -425,7 +425,7 @@ pub struct WorkerView {
     pub slots: u32,
     /// Jobs that it can still take.
     pub open_slots: u32,
-    /// What it has: offered and accepted jobs.
+    /// What it has of the asking tenant's: offered and accepted jobs.
     pub running: Vec<JobId>,
     /// Seconds of inference before it.
     pub backlog_seconds: f64,
@@ -438,8 +438,8 @@ pub struct WorkerView {
 }
 
 impl StatusView {
-    /// The scheduler's state.
-    pub fn of(scheduler: &Scheduler) -> Self {
+    /// The scheduler's state, as one tenant may see it: what is going on is no secret, whose jobs they are is.
+    pub fn of(scheduler: &Scheduler, tenant: &TenantId) -> Self {
         let counts = scheduler.counts();
         let workers = scheduler.workers().map(|worker| {
             let snapshot = &worker.snapshot;
@@ -450,7 +450,11 @@ impl StatusView {
                 engine: snapshot.engine.clone(),
                 slots: snapshot.slots,
                 open_slots: snapshot.open_slots,
-                running: scheduler.held_by(&snapshot.worker_id).map(|job| job.id.clone()).collect(),
+                running: scheduler
+                    .held_by(&snapshot.worker_id)
+                    .filter(|job| job.tenant == *tenant)
+                    .map(|job| job.id.clone())
+                    .collect(),
                 backlog_seconds: snapshot.backlog_seconds,
                 last_seen_at_ms: worker.last_seen,
                 draining: snapshot.draining,

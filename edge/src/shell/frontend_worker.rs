@@ -108,8 +108,8 @@ pub fn environment(env: &Env) -> String {
 }
 
 async fn status(request: &Request, env: &Env) -> Result<Response, Fault> {
-    auth::client(request, env).await?;
-    match call_scheduler::call(env, &Call::Status).await? {
+    let client = auth::client(request, env).await?;
+    match call_scheduler::call(env, &Call::Status { tenant: client.tenant }).await? {
         Reply::Status(status) => Ok(respond::json(200, &status)?),
         other => Err(call_scheduler::unexpected(&other)),
     }

@@ -134,7 +134,9 @@ impl Scheduler {
             }
             Call::Cancel { tenant, job_id } => self.cancel(&tenant, &job_id).await,
             Call::List { tenant, list } => self.list(&tenant, list).await,
-            Call::Status => Ok(Reply::Status(self.drive.turn(|brain, _| StatusView::of(brain)).await?)),
+            Call::Status { tenant } => {
+                Ok(Reply::Status(self.drive.turn(|brain, _| StatusView::of(brain, &tenant)).await?))
+            }
             Call::Poke => {
                 self.drive.poke().await?;
                 if let Some(retention) = self.retention {

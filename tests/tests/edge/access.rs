@@ -93,3 +93,14 @@ fn only_a_workers_key_opens_a_workers_link() {
     assert!(ScriptedWorker::upgrade(&edge, Some(Keys::WORKER)).is_ok());
     edge.api(Keys::WORKER).get("/v1/worker/connect").expect_problem(426, "upgrade_required");
 }
+
+#[test]
+fn the_state_of_the_fleet_names_nobody_elses_jobs() {
+    let edge = Edge::start();
+    let mine = edge.api(Keys::ACME).queue_job();
+    let mut worker = ScriptedWorker::ready(&edge, "mini-1", 1);
+    worker.take_job();
+    let seen = |key| edge.api(key).get("/v1/status").expect(200).json()["workers"][0]["running"].clone();
+    assert_eq!(seen(Keys::ACME), json!([mine]));
+    assert_eq!(seen(Keys::OTHER), json!([]), "its id is its tenant's alone");
+}

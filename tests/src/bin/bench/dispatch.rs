@@ -258,7 +258,7 @@ fn memory(jobs: usize, found: &mut Found) {
     found.figure("... database", usage.database_bytes as f64, megabytes(usage.database_bytes));
     edge.evict();
     let begun = Instant::now();
-    edge.call_scheduler(&[Call::Status]);
+    edge.call_scheduler(&[Call::Status { tenant: TenantId::new("acme").expect("a good name") }]);
     let restored = begun.elapsed();
     let usage = edge.usage();
     found.figure(
