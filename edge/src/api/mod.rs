@@ -11,6 +11,7 @@ pub mod metrics;
 pub mod object_key;
 #[cfg(feature = "schema")]
 pub mod openapi;
+pub mod page;
 pub mod parts;
 pub mod playlist;
 pub mod projects;

@@ -9,6 +9,7 @@ use shared_protocol::{
 };
 
 use super::key::sha256_from_hex;
+use super::page;
 use super::ticket::{PLAYBACK_DEFAULT_LIFETIME, PLAYBACK_MAX_LIFETIME};
 
 /// Bytes of a JSON body. The largest sensible one, a job with all its metadata, has about 10 KB.
@@ -37,10 +38,6 @@ const MAX_LABEL_LENGTH: usize = 64;
 
 /// Seconds of a recording that a client may announce: a day.
 const MAX_EXPECTED_SECONDS: u32 = 24 * 3600;
-
-/// Jobs in one page of a list.
-pub const MAX_PAGE: u32 = 200;
-const DEFAULT_PAGE: u32 = 50;
 
 /// In their one order; all but the last one are made when nothing else is asked for.
 const ALL_OUTPUTS: [OutputKind; 5] =
@@ -333,7 +330,7 @@ impl ListJobs {
     pub fn parse<'a>(
         pairs: impl Iterator<Item = (impl AsRef<str> + 'a, impl AsRef<str> + 'a)>,
     ) -> Result<Self, RequestError> {
-        let mut list = Self { state: ListState::Any, limit: DEFAULT_PAGE, before: None };
+        let mut list = Self { state: ListState::Any, limit: page::DEFAULT_PAGE, before: None };
         for (name, value) in pairs {
             let value = value.as_ref();
             match name.as_ref() {
@@ -344,19 +341,8 @@ impl ListJobs {
                         _ => return Err(field("state", "is neither live nor ended; leave it out for both")),
                     }
                 }
-                "limit" => {
-                    list.limit = value
-                        .parse()
-                        .ok()
-                        .filter(|limit| (1..=MAX_PAGE).contains(limit))
-                        .ok_or_else(|| field("limit", format!("is not between 1 and {MAX_PAGE}")))?;
-                }
-                "cursor" => {
-                    let before = value
-                        .parse()
-                        .map_err(|_| field("cursor", "is not one that a list gave; start without one"))?;
-                    list.before = Some(before);
-                }
+                "limit" => list.limit = page::limit(value)?,
+                "cursor" => list.before = Some(page::cursor(value)?),
                 _ => {}
             }
         }

@@ -11,6 +11,7 @@ use super::{
     auth, call_project, call_scheduler, call_tenant, jobs, listening, now, project_events, respond, webhooks,
 };
 use crate::api::ApiError;
+use crate::api::page::page;
 use crate::api::projects::call::{Answer, Question};
 use crate::api::projects::request::{self as project_request, CreateGeneration, CreateProject};
 use crate::api::projects::route::ProjectRoute as Route;
@@ -52,7 +53,7 @@ pub async fn handle(request: &mut Request, env: &Env, route: Route) -> Result<Re
         }
         Route::Generate(id) => generate(request, env, &id).await,
         Route::Generations(id) => {
-            let (limit, before) = project_request::page(request.url()?.query_pairs())?;
+            let (limit, before) = page(request.url()?.query_pairs())?;
             match ask(request, env, &id, Question::Generations { limit, before }).await? {
                 Answer::Generations(list) => Ok(respond::json(200, &list)?),
                 other => Err(call_project::unexpected(&other)),
@@ -248,7 +249,7 @@ async fn complete_upload(
 
 async fn list(request: &Request, env: &Env) -> Result<Response, Fault> {
     let client = auth::client(request, env).await?;
-    let (limit, before) = project_request::page(request.url()?.query_pairs())?;
+    let (limit, before) = page(request.url()?.query_pairs())?;
     let page = call_tenant::list_projects(env, &client.tenant, limit, before).await?;
     let entry = |entry: crate::tenant::ProjectEntry| ProjectEntryView {
         project_id: entry.project_id,

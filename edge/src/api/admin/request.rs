@@ -3,13 +3,10 @@
 use serde::{Deserialize, Serialize};
 use shared_protocol::{DurationMs, TenantId, WorkerId};
 
+use super::super::page;
 use super::super::request::{RequestError, field};
 use super::call::{Bulk, BulkAct};
 use super::filter::{JobFilter, StateFilter};
-
-/// Entries in one page of a list, at most and unless said otherwise.
-const MAX_PAGE: u32 = 200;
-const DEFAULT_PAGE: u32 = 50;
 
 /// Jobs that one call changes at most: each is a row or two, and all of them are one transaction.
 pub const MAX_BULK: usize = 200;
@@ -195,23 +192,12 @@ impl PageOfJobs {
         with_filter: bool,
     ) -> Result<Self, RequestError> {
         let mut query =
-            Self { filter: JobFilter::default(), page: Page { limit: DEFAULT_PAGE, before: None } };
+            Self { filter: JobFilter::default(), page: Page { limit: page::DEFAULT_PAGE, before: None } };
         for (name, value) in pairs {
             let value = value.as_ref();
             match name.as_ref() {
-                "limit" => {
-                    query.page.limit = value
-                        .parse()
-                        .ok()
-                        .filter(|limit| (1..=MAX_PAGE).contains(limit))
-                        .ok_or_else(|| field("limit", format!("is not between 1 and {MAX_PAGE}")))?;
-                }
-                "cursor" => {
-                    let before = value
-                        .parse()
-                        .map_err(|_| field("cursor", "is not one that a list gave; start without one"))?;
-                    query.page.before = Some(before);
-                }
+                "limit" => query.page.limit = page::limit(value)?,
+                "cursor" => query.page.before = Some(page::cursor(value)?),
                 "tenant" if with_filter => {
                     query.filter.tenant =
                         Some(TenantId::new(value).map_err(|error| field("tenant", error.to_string()))?);

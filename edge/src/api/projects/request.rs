@@ -19,10 +19,6 @@ pub const MAX_TRANSCRIPT_BYTES: u64 = 1_900_000;
 /// Characters of a language's tag.
 const MAX_LANGUAGE_LENGTH: usize = 35;
 
-/// Items of a page at most, and unless said otherwise.
-const MAX_PAGE: u32 = 200;
-const DEFAULT_PAGE: u32 = 50;
-
 /// Body of `POST /v1/projects`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -165,32 +161,6 @@ pub fn transcript_version<'a>(
         version = Some(number.ok_or_else(|| field("version", "is not a number from 1 on"))?);
     }
     Ok(version)
-}
-
-/// A page of a project's generations: how many, and before which.
-///
-/// # Errors
-/// [`RequestError::Field`].
-pub fn page<'a>(
-    pairs: impl Iterator<Item = (impl AsRef<str> + 'a, impl AsRef<str> + 'a)>,
-) -> Result<(u32, Option<u64>), RequestError> {
-    let (mut limit, mut before) = (DEFAULT_PAGE, None);
-    for (name, value) in pairs {
-        let value = value.as_ref();
-        match name.as_ref() {
-            "limit" => {
-                let number = value.parse().ok().filter(|limit| (1..=MAX_PAGE).contains(limit));
-                limit = number.ok_or_else(|| field("limit", format!("is not between 1 and {MAX_PAGE}")))?;
-            }
-            "cursor" => {
-                let place =
-                    value.parse().map_err(|_| field("cursor", "is not one that this API gave out"))?;
-                before = Some(place);
-            }
-            _ => return Err(field("query", "knows limit and cursor only")),
-        }
-    }
-    Ok((limit, before))
 }
 
 /// The number of the last event that a listener has: of the header `Last-Event-ID`, or else of the query's `after`.

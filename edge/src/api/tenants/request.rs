@@ -3,14 +3,11 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use shared_protocol::{DurationMs, TenantId, TimestampMs};
 
+use super::super::page;
 use super::super::request::{RequestError, field};
 use crate::tenant::key::{KeyRow, Role, SecretRow};
 use crate::tenant::key_text::{KeyHash, KeyId};
 use crate::tenant::{Month, TenantSettings};
-
-/// Entries in one page of a list, at most and unless said otherwise.
-const MAX_PAGE: u32 = 200;
-const DEFAULT_PAGE: u32 = 50;
 
 /// Characters of a key's label.
 const MAX_LABEL_LENGTH: usize = 100;
@@ -191,7 +188,7 @@ impl UsageQuery {
         pairs: impl Iterator<Item = (impl AsRef<str> + 'a, impl AsRef<str> + 'a)>,
         now: TimestampMs,
     ) -> Result<Self, RequestError> {
-        let mut query = Self { month: Month::of(now).to_string(), limit: DEFAULT_PAGE, before: None };
+        let mut query = Self { month: Month::of(now).to_string(), limit: page::DEFAULT_PAGE, before: None };
         for (name, value) in pairs {
             let value = value.as_ref();
             match name.as_ref() {
@@ -200,11 +197,8 @@ impl UsageQuery {
                         .ok_or_else(|| field("month", "is not a month such as 2026-11"))?;
                     query.month = month.to_string();
                 }
-                "limit" => query.limit = limit(value)?,
-                "cursor" => {
-                    let before = value.parse().map_err(|_| field("cursor", NOT_A_CURSOR))?;
-                    query.before = Some(before);
-                }
+                "limit" => query.limit = page::limit(value)?,
+                "cursor" => query.before = Some(page::cursor(value)?),
                 _ => {}
             }
         }
@@ -230,13 +224,13 @@ impl TenantsQuery {
     pub fn parse<'a>(
         pairs: impl Iterator<Item = (impl AsRef<str> + 'a, impl AsRef<str> + 'a)>,
     ) -> Result<Self, RequestError> {
-        let mut query = Self { limit: DEFAULT_PAGE, after: None };
+        let mut query = Self { limit: page::DEFAULT_PAGE, after: None };
         for (name, value) in pairs {
             let value = value.as_ref();
             match name.as_ref() {
-                "limit" => query.limit = limit(value)?,
+                "limit" => query.limit = page::limit(value)?,
                 "cursor" => {
-                    let after = TenantId::new(value).map_err(|_| field("cursor", NOT_A_CURSOR))?;
+                    let after = TenantId::new(value).map_err(|_| field("cursor", page::NOT_A_CURSOR))?;
                     query.after = Some(after);
                 }
                 _ => {}
@@ -244,15 +238,6 @@ impl TenantsQuery {
         }
         Ok(query)
     }
-}
-
-const NOT_A_CURSOR: &str = "is not one that a list gave; start without one";
-
-fn limit(text: &str) -> Result<u32, RequestError> {
-    text.parse()
-        .ok()
-        .filter(|limit| (1..=MAX_PAGE).contains(limit))
-        .ok_or_else(|| field("limit", format!("is not between 1 and {MAX_PAGE}")))
 }
 
 /// A field that is there, be it `null`.

@@ -10,10 +10,6 @@ use super::call::{Scope, WebhookChange};
 use crate::outbox::signature::Secret;
 use crate::outbox::{Endpoint, EndpointError, EndpointId, EventKind, RowId, UrlPolicy};
 
-/// Entries in one page at most, and unless said otherwise.
-const MAX_PAGE: u32 = 200;
-const DEFAULT_PAGE: u32 = 50;
-
 /// Body of `POST /v1/admin/webhooks` and `POST /v1/webhooks`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CreateWebhook"))]
@@ -119,32 +115,6 @@ pub struct ReplayBody {
     pub dead_letter_id: Option<RowId>,
     /// Why, for the audit log.
     pub reason: String,
-}
-
-/// Query of a webhook's dead letters and of its deliveries: how many, and before which.
-///
-/// # Errors
-/// [`RequestError::Field`].
-pub fn page<'a>(
-    pairs: impl Iterator<Item = (impl AsRef<str> + 'a, impl AsRef<str> + 'a)>,
-) -> Result<(u32, Option<u64>), RequestError> {
-    let (mut limit, mut before) = (DEFAULT_PAGE, None);
-    for (name, value) in pairs {
-        let value = value.as_ref();
-        match name.as_ref() {
-            "limit" => {
-                let number = value.parse().ok().filter(|limit| (1..=MAX_PAGE).contains(limit));
-                limit = number.ok_or_else(|| field("limit", format!("is not between 1 and {MAX_PAGE}")))?;
-            }
-            "cursor" => {
-                let place =
-                    value.parse().map_err(|_| field("cursor", "is not one that this API gave out"))?;
-                before = Some(place);
-            }
-            _ => return Err(field("query", "knows limit and cursor only")),
-        }
-    }
-    Ok((limit, before))
 }
 
 fn refused(error: EndpointError) -> RequestError {
