@@ -286,13 +286,12 @@ impl Generation {
         }
         let ending = match (&self.audio, &self.transcript) {
             (Audio::Cancelled { .. }, _) => Ending::Cancelled,
-            // Its audio was there, or is on no way to be, when somebody wanted it to end.
+            // Nothing but a transcript was still to come when somebody wanted it to end.
             (Audio::Ready(_), TranscriptPart::Waiting) if self.cancel_requested_at.is_some() => {
                 Ending::Cancelled
             }
             (Audio::Failed { .. }, _) | (Audio::Ready(_), TranscriptPart::Failed { .. }) => Ending::Failed,
             (Audio::Ready(_), TranscriptPart::NotNeeded | TranscriptPart::Ready { .. }) => Ending::Completed,
-            (Audio::Ready(_), TranscriptPart::Waiting) => return self.reopen(),
             _ => return self.reopen(),
         };
         if self.ending == Some(ending) {

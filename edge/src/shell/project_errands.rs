@@ -13,7 +13,7 @@ use crate::api::object_key;
 use crate::api::view::JobView;
 use crate::outbox::EventId;
 use crate::project::errand::Errand;
-use crate::project::{Audio, ErrandOutcome, Failure, JobNews, UploadState};
+use crate::project::{Audio, ErrandOutcome, Failure, JobNews};
 use crate::tenant::{ProjectEntry, UsageRow};
 use crate::transcription::{TranscriptionFailure, TranscriptionOutcome};
 
@@ -39,7 +39,6 @@ pub async fn run(drive: &ProjectDrive, errand: &Errand) -> Option<ErrandOutcome>
             })
         }
         Errand::SweepUpload => {
-            debug_assert!(matches!(head.upload.state, UploadState::Abandoned { .. }));
             project_upload::sweep(env, &key, &head.upload).await.map(|()| ErrandOutcome::Done)
         }
         Errand::Transcribe(_) => Ok(transcribed(env, &key, &head.upload, head.language.as_deref()).await),
