@@ -17,6 +17,9 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Longest event: a project with everything that may be in it. What is longer is no event of ours.
 const MAX_EVENT_BYTES: usize = 256 * 1024;
 
+/// Longest silence of a stream. The service sends a comment every 15 s: three are missing then, and the line is dead.
+const SILENCE: Duration = Duration::from_secs(45);
+
 /// How long the service may be away before following is given up.
 const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -95,7 +98,11 @@ impl Follower {
                 self.stream.insert(open(&self.client, &self.project, self.after).await?)
             }
         };
-        match stream.next().await {
+        let Ok(read) = tokio::time::timeout(SILENCE, stream.next()).await else {
+            // Taken up again on a line of its own, without a gap.
+            return Ok(false);
+        };
+        match read {
             Some(Ok(bytes)) => {
                 if self.parser.push(&bytes) {
                     Ok(true)
