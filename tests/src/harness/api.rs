@@ -141,6 +141,25 @@ impl Api {
         upload.id
     }
 
+    /// Makes a project of a recording that is there; returns its path.
+    ///
+    /// # Panics
+    /// It is refused.
+    pub fn project(&self, name: &str, content_type: &str, content: &[u8]) -> String {
+        let body = json!({ "name": name, "size": content.len(), "contentType": content_type });
+        let made = self.post("/v1/projects", &body).expect(201).json();
+        let text = |value: &Value| value.as_str().expect("it is a text").to_owned();
+        let put = Upload {
+            id: text(&made["project"]["upload"]["uploadId"]),
+            url: text(&made["put"]["url"]),
+            ticket: text(&made["put"]["headers"]["Minifleet-Ticket"]),
+        };
+        self.put_content(&put, content).expect(200);
+        let path = format!("/v1/projects/{}", text(&made["project"]["projectId"]));
+        self.post(&format!("{path}/upload/complete"), &json!({})).expect(200);
+        path
+    }
+
     /// Queues a job for a small upload with these fields beside `uploadId`; returns the job.
     ///
     /// # Panics

@@ -18,16 +18,8 @@ fn webhook(api: &Api, backend: &WebhookReceiver) -> String {
 }
 
 /// A project whose recording is there; gives the path of its generations.
-fn project(edge: &Edge, api: &Api) -> String {
-    let content = b"RIFF recorded";
-    let body = json!({ "name": "talk.wav", "size": content.len(), "contentType": "audio/wav" });
-    let created = api.post("/v1/projects", &body).expect(201).json();
-    let path = format!("/v1/projects/{}", created["project"]["projectId"].as_str().unwrap());
-    let ticket = created["put"]["headers"]["Minifleet-Ticket"].as_str().unwrap();
-    let url = created["put"]["url"].as_str().unwrap();
-    edge.api_without_key().call("PUT", url, &[("Minifleet-Ticket", ticket)], Some(content)).expect(200);
-    api.post(&format!("{path}/upload/complete"), &json!({})).expect(200);
-    format!("{path}/generations")
+fn project(api: &Api) -> String {
+    format!("{}/generations", api.project("talk.wav", "audio/wav", b"RIFF recorded"))
 }
 
 #[test]
@@ -36,7 +28,7 @@ fn a_generation_that_names_a_webhook_of_somebody_else_is_not_made() {
     let (acme, other) = (edge.api(Keys::ACME), edge.api(Keys::OTHER));
     let backend = WebhookReceiver::start();
     let of_other = webhook(&other, &backend);
-    let generations = project(&edge, &acme);
+    let generations = project(&acme);
     for id in [of_other.as_str(), "wh_none", "projects"] {
         let refused = acme.post(&generations, &json!({ "webhookId": id, "outputs": ["wav"] }));
         refused.expect_problem(404, "webhook_not_found");
@@ -60,7 +52,7 @@ fn a_generations_timeline_shows_when_its_callbacks_were_delivered() {
     let api = edge.api(Keys::ACME);
     let [named, unnamed] = std::array::from_fn(|_| WebhookReceiver::start());
     let (id, _) = (webhook(&api, &named), webhook(&api, &unnamed));
-    let generations = project(&edge, &api);
+    let generations = project(&api);
     let made = api.post(&generations, &json!({ "webhookId": id, "outputs": ["wav"] })).expect(201).json();
     let [generation, job] = ["generationId", "jobId"].map(|field| made[field].as_str().unwrap().to_owned());
     let mut worker = ScriptedWorker::ready(&edge, "mini-1", 1);
@@ -101,7 +93,7 @@ fn a_callback_that_was_not_taken_at_once_lasts_until_it_was() {
     let made = api.post("/v1/webhooks", &json!({ "url": backend.url(), "events": ["generation.cancelled"] }));
     made.expect(201);
     backend.answer_next([WebhookAnswer::status(500)]);
-    let generations = project(&edge, &api);
+    let generations = project(&api);
     let made = api.post(&generations, &json!({ "outputs": ["wav"] })).expect(201).json();
     let generation = made["generationId"].as_str().unwrap();
     api.post(&format!("{generations}/{generation}/cancel"), &json!({}));

@@ -164,11 +164,7 @@ fn listen(edge: &Edge, path: &str, last: Option<u64>, until_name: &str) -> Vec<(
 fn a_listener_that_was_away_misses_nothing_also_over_a_crash() {
     let mut edge = Edge::start();
     let api = edge.api(Keys::ACME);
-    let created = create(&api, &json!({ "size": 4 }));
-    let path = path_of(&created);
-    let headers = [("Minifleet-Ticket", text(&created["put"]["headers"]["Minifleet-Ticket"]))];
-    edge.api_without_key().call("PUT", text(&created["put"]["url"]), &headers, Some(b"RIFF")).expect(200);
-    api.post(&format!("{path}/upload/complete"), &json!({})).expect(200);
+    let path = api.project("talk.wav", "audio/wav", b"RIFF");
     api.post(&format!("{path}/generations"), &json!({ "outputs": ["wav"] })).expect(201);
     let first = listen(&edge, &path, None, "generation.queued");
     let last = first.last().unwrap().0;
@@ -197,11 +193,7 @@ fn a_listener_that_was_away_misses_nothing_also_over_a_crash() {
 fn a_generations_files_playback_and_timeline_are_found_through_it() {
     let edge = Edge::start();
     let api = edge.api(Keys::ACME);
-    let created = create(&api, &json!({ "size": 4 }));
-    let path = path_of(&created);
-    let headers = [("Minifleet-Ticket", text(&created["put"]["headers"]["Minifleet-Ticket"]))];
-    edge.api_without_key().call("PUT", text(&created["put"]["url"]), &headers, Some(b"RIFF")).expect(200);
-    api.post(&format!("{path}/upload/complete"), &json!({})).expect(200);
+    let path = api.project("talk.wav", "audio/wav", b"RIFF");
     let made = api.post(&format!("{path}/generations"), &json!({ "outputs": ["wav"] })).expect(201).json();
     let generation = format!("{path}/generations/{}", text(&made["generationId"]));
     let mut worker = ScriptedWorker::ready(&edge, "mini-1", 1);

@@ -22,20 +22,7 @@ struct Project {
 impl Project {
     fn make(edge: &Edge, content: &[u8]) -> Self {
         let api = edge.api(Keys::ACME);
-        let fields = json!({ "name": "talk.mp3", "size": content.len(), "contentType": "audio/mpeg" });
-        let made = api.post("/v1/projects", &fields).expect(201).json();
-        let put = &made["put"];
-        let headers: Vec<(&str, &str)> = put["headers"]
-            .as_object()
-            .unwrap()
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str().unwrap()))
-            .collect();
-        let stored = api.call("PUT", put["url"].as_str().unwrap(), &headers, Some(content));
-        assert!(stored.status < 300, "{}", stored.text());
-        let path = format!("/v1/projects/{}", made["project"]["projectId"].as_str().unwrap());
-        let complete = api.post(&format!("{path}/upload/complete"), &json!({}));
-        assert!(complete.status < 300, "{}", complete.text());
+        let path = api.project("talk.mp3", "audio/mpeg", content);
         Self { api, path }
     }
 

@@ -3,7 +3,7 @@
 use conformance::harness::{
     Api, Edge, EdgeOptions, Keys, PATIENCE, Transcriber, WorkerProcess, media, repository, until,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 const RATE: u32 = 48_000;
 
@@ -27,25 +27,6 @@ fn speech_and_silence(folder: &std::path::Path) -> Vec<u8> {
         file.to_str().unwrap(),
     ]);
     std::fs::read(file).unwrap()
-}
-
-/// A project with its recording; returns its path.
-fn project(api: &Api, recording: &[u8]) -> String {
-    let fields = json!({ "name": "talk.flac", "size": recording.len(), "contentType": "audio/flac" });
-    let made = api.post("/v1/projects", &fields).expect(201).json();
-    let put = &made["put"];
-    let headers: Vec<(&str, &str)> = put["headers"]
-        .as_object()
-        .unwrap()
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str().unwrap()))
-        .collect();
-    let stored = api.call("PUT", put["url"].as_str().unwrap(), &headers, Some(recording));
-    assert!(stored.status < 300, "{}", stored.text());
-    let path = format!("/v1/projects/{}", made["project"]["projectId"].as_str().unwrap());
-    let complete = api.post(&format!("{path}/upload/complete"), &json!({}));
-    assert!(complete.status < 300, "{}", complete.text());
-    path
 }
 
 fn words_of(text: &str) -> Vec<String> {
@@ -74,7 +55,7 @@ fn restored(api: &Api, project: &str, mode: &str) -> Vec<f32> {
     let wanted = json!({ "transcript": mode, "outputs": ["wav"] });
     let made = api.post(&format!("{project}/generations"), &wanted);
     assert!(made.status < 300, "{}", made.text());
-    let made: Value = made.json();
+    let made = made.json();
     assert_eq!(made["audio"]["conditionedOn"].as_u64(), (mode != "none").then_some(1), "{made}");
     let id = made["jobId"].as_str().unwrap();
     let path = format!("{project}/generations/{}", made["generationId"].as_str().unwrap());
@@ -98,7 +79,7 @@ fn a_real_recogniser_hears_what_was_said_and_where_nobody_speaks_the_restore_is_
     let edge = Edge::start_with(EdgeOptions { vars, ..EdgeOptions::default() });
     let _worker = WorkerProcess::start(&edge, "mini-1");
     let api = edge.api(Keys::ACME);
-    let project = project(&api, &recording);
+    let project = api.project("talk.flac", "audio/flac", &recording);
     let without = restored(&api, &project, "none");
 
     let begun = api.post(&format!("{project}/transcription"), &json!({}));
