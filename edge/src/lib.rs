@@ -3,6 +3,7 @@
 //! `shell` exists for wasm32 only: the native build breaks as soon as a brain imports the platform.
 
 pub mod api;
+pub mod digest;
 pub mod job_events;
 pub mod outbox;
 pub mod project;

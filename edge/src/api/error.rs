@@ -171,9 +171,6 @@ pub enum ApiError {
         "No recogniser is set up here. Give the transcript yourself, or ask the operator to set TRANSCRIPTION_URL."
     )]
     TranscriptionNotConfigured,
-    /// One is under way.
-    #[error("A transcription of this recording is under way. Wait for it, or give the transcript yourself.")]
-    TranscriptionRuns,
     /// The bound of live jobs is reached.
     #[error("{limit} jobs are waiting or running, which is the limit. Try again later.")]
     QueueFull {
@@ -337,7 +334,6 @@ impl ApiError {
             Self::TranscriptionNotConfigured => {
                 row(422, "transcription_not_configured", "No recogniser set up")
             }
-            Self::TranscriptionRuns => row(409, "transcription_runs", "Transcription under way"),
             Self::ProjectUnavailable => row_retry(503, "project_unavailable", "Project unavailable", 5),
             Self::Internal => row(500, "internal", "Internal fault"),
         }

@@ -4,6 +4,8 @@ use sha2::{Digest, Sha256};
 use shared_protocol::TenantId;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
+use crate::digest::sha256_from_hex;
+
 /// Why a list of keys cannot be used. Says which entry, never what is in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyListError {
@@ -133,32 +135,6 @@ pub fn bearer(header: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !key.is_empty()).then_some(key)
 }
 
-/// 32 bytes out of 64 hex digits.
-pub fn sha256_from_hex(text: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    if text.len() != 64 || !text.is_ascii() {
-        return None;
-    }
-    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        let digits = std::str::from_utf8(digits).ok()?;
-        // `from_str_radix` would take a sign.
-        if !digits.bytes().all(|c| c.is_ascii_hexdigit()) {
-            return None;
-        }
-        *byte = u8::from_str_radix(digits, 16).ok()?;
-    }
-    Some(bytes)
-}
-
-/// Lower-case hex.
-pub fn to_hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("writing to a String cannot fail");
-        text
-    })
-}
-
 /// Socket tags are at most 256 characters; 64 of a safe alphabet are enough for a name.
 fn key_id(text: &str) -> Option<String> {
     let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -190,7 +166,7 @@ mod tests {
     use super::*;
 
     fn hash(key: &str) -> String {
-        to_hex(&Sha256::digest(key.as_bytes()))
+        crate::digest::of_text(key)
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use shared_protocol::limits::{MAX_PARTS, PART_BYTES};
 
-use super::key::sha256_from_hex;
 use super::request::RequestError;
+use crate::digest::sha256_from_hex;
 
 /// Bytes of the body that completes an object: 10,000 parts with the long names that storage gives them.
 pub const MAX_COMPLETION_BYTES: u64 = 8 * 1024 * 1024;

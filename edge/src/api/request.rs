@@ -8,9 +8,9 @@ use shared_protocol::{
     DurationMs, OutputKind, Priority, Sampler, TimestampMs, UploadId, limits::MAX_BODY_BYTES,
 };
 
-use super::key::sha256_from_hex;
 use super::page;
 use super::ticket::{PLAYBACK_DEFAULT_LIFETIME, PLAYBACK_MAX_LIFETIME};
+use crate::digest::sha256_from_hex;
 
 /// Bytes of a JSON body. The largest sensible one, a job with all its metadata, has about 10 KB.
 pub const MAX_JSON_BYTES: u64 = 64 * 1024;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use shared_protocol::{Attempt, DurationMs, JobId, ProjectId, TenantId, TimestampMs, UploadId};
 
-use super::key::sha256_from_hex;
+use crate::digest::sha256_from_hex;
 use crate::scheduler::TranscriptRef;
 
 /// Name of the secret with the signing keys.

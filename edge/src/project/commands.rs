@@ -6,6 +6,7 @@ use super::generation::{Audio, Ending, Generation, TranscriptMode, TranscriptPar
 use super::transcript::{MAX_VERSIONS, TranscriptSource, TranscriptionState};
 use super::upload::{CompletedBy, StoredPart, UploadState};
 use super::{Asked, EventName, MAX_GENERATIONS, NewGeneration, Project, Refusal};
+use crate::digest;
 
 impl Project {
     /// The edge has seen the upload's content arrive.
@@ -62,11 +63,23 @@ impl Project {
         self.settle(now);
     }
 
-    /// The client gives a transcript. It takes the place of earlier ones, and of one that is still being made.
+    /// The client gives a transcript. It takes the place of earlier ones, and of one that is still being made. The latest version
+    /// once more, because its answer was lost, is not a new one.
     ///
     /// # Errors
     /// [`Refusal::LimitReached`].
     pub fn put_transcript(&mut self, now: TimestampMs, transcript: Transcript) -> Result<u32, Refusal> {
+        let given = digest::of_json(&transcript).ok();
+        let latest =
+            self.head.transcripts.last().filter(|latest| given.is_some() && latest.fingerprint == given);
+        if let Some(version) = latest.map(|latest| latest.version) {
+            if self.head.transcription.is_running() {
+                self.head.transcription.end(now, TranscriptionState::Superseded);
+                self.head_changed = true;
+            }
+            self.settle(now);
+            return Ok(version);
+        }
         let limit = MAX_VERSIONS as usize;
         if self.head.transcripts.len() >= limit {
             return Err(Refusal::LimitReached { what: "versions of the transcript".to_owned(), limit });
@@ -77,20 +90,23 @@ impl Project {
         Ok(version)
     }
 
-    /// Has the recording transcribed, also once more.
+    /// Has the recording transcribed, also once more. While a transcription is under way, that one is what was asked for.
     ///
     /// # Errors
-    /// [`Refusal::TranscriptionNotConfigured`], [`Refusal::TranscriptionRuns`], [`Refusal::LimitReached`].
+    /// [`Refusal::TranscriptionNotConfigured`], [`Refusal::UploadAbandoned`], [`Refusal::LimitReached`].
     pub fn transcribe(&mut self, now: TimestampMs) -> Result<(), Refusal> {
         if !self.config.transcribes {
             return Err(Refusal::TranscriptionNotConfigured);
+        }
+        if matches!(self.head.upload.state, UploadState::Abandoned { .. }) {
+            return Err(Refusal::UploadAbandoned);
         }
         let limit = MAX_VERSIONS as usize;
         if self.head.transcripts.len() >= limit {
             return Err(Refusal::LimitReached { what: "versions of the transcript".to_owned(), limit });
         }
         if !self.head.transcription.begin(now) {
-            return Err(Refusal::TranscriptionRuns);
+            return Ok(());
         }
         self.head_changed = true;
         for generation in self.generations.values_mut() {

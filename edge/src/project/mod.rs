@@ -130,8 +130,6 @@ pub enum Refusal {
     },
     /// The operator has set no endpoint that transcribes.
     TranscriptionNotConfigured,
-    /// A transcription is under way.
-    TranscriptionRuns,
 }
 
 /// What is to be done after a turn. Saves come first.

@@ -193,7 +193,7 @@ impl Project {
     }
 
     /// Every generation that waits for a recogniser's transcript goes without one. Its audio is not touched by that.
-    fn no_transcript(&mut self, now: TimestampMs) {
+    pub(super) fn no_transcript(&mut self, now: TimestampMs) {
         let Some(failure) = self.head.transcription.failure.clone() else { return };
         for generation in self.generations.values_mut() {
             if generation.transcript == TranscriptPart::Waiting

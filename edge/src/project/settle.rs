@@ -6,9 +6,10 @@ use shared_protocol::{GenerationId, TimestampMs, Transcript};
 
 use super::errand::{self, Errand};
 use super::generation::{Audio, Ending, Failure, Joined, TranscriptMode, TranscriptPart, UsageState};
-use super::transcript::{TranscriptSource, TranscriptVersion};
+use super::transcript::{TranscriptSource, TranscriptVersion, TranscriptionState};
 use super::upload::UploadState;
 use super::{Effect, EventName, Head, Project, ProjectEvent, RECONCILE_AFTER};
+use crate::digest;
 
 impl Project {
     pub(super) fn add_transcript(
@@ -24,6 +25,7 @@ impl Project {
             at: now,
             words: u32::try_from(transcript.words.len()).unwrap_or(u32::MAX),
             language: transcript.language.clone(),
+            fingerprint: digest::of_json(&transcript).ok(),
         });
         self.head_changed = true;
         self.effects.push(Effect::SaveTranscript { version, transcript });
@@ -44,6 +46,14 @@ impl Project {
 
     /// Draws the consequences of whatever has changed, and runs the errands that are due.
     pub(super) fn settle(&mut self, now: TimestampMs) {
+        if self.head.transcription.is_running()
+            && matches!(self.head.upload.state, UploadState::Abandoned { .. })
+        {
+            self.head.transcription.failure = Some(upload_abandoned());
+            self.head.transcription.end(now, TranscriptionState::Failed);
+            self.head_changed = true;
+            self.no_transcript(now);
+        }
         let ids: Vec<GenerationId> = self.generations.keys().cloned().collect();
         for id in &ids {
             self.settle_generation(now, id);
@@ -83,12 +93,7 @@ impl Project {
                     .map(|latest| latest.version);
                 generation.audio = Audio::Dispatching { since: now, asked: false, trouble: None };
             } else if let UploadState::Abandoned { at, .. } = upload.state {
-                let failure = Failure {
-                    code: "upload_abandoned".to_owned(),
-                    message: "the recording did not arrive in time".to_owned(),
-                    advice: "Make a new project and put its content.".to_owned(),
-                };
-                generation.audio = Audio::Failed { at, failure };
+                generation.audio = Audio::Failed { at, failure: upload_abandoned() };
             }
         }
         if let Some(latest) = latest.filter(|_| generation.takes_transcript()) {
@@ -146,5 +151,14 @@ impl Project {
             }
         }
         wanted
+    }
+}
+
+/// Why a recording that never came is neither restored nor transcribed.
+fn upload_abandoned() -> Failure {
+    Failure {
+        code: "upload_abandoned".to_owned(),
+        message: "the recording did not arrive in time".to_owned(),
+        advice: "Make a new project and put its content.".to_owned(),
     }
 }

@@ -38,6 +38,9 @@ pub struct TranscriptVersion {
     /// Language, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
+    /// What it says, to tell a repeated one from an edit: SHA-256 of it as JSON, in hexadecimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
 }
 
 /// The latest request that a recogniser transcribes the recording.

@@ -149,6 +149,8 @@ async fn create(request: &mut Request, env: &Env) -> Result<Response, Fault> {
     let answer = call_project::ask(env, &id, &client.tenant, Question::Create(Box::new(head))).await?;
     let Answer::Project { new, .. } = answer else { return Err(call_project::unexpected(&answer)) };
     let (project, upload) = upload_of(env, &client.tenant, &id).await?;
+    // Not what the object said: the question is asked again when its first answer is lost, and then the project is there already.
+    let new = new || upload.upload_id == announced.upload_id;
     if !new {
         // The project was there before; its upload is the one of then.
         project_upload::forget_parts(env, &client.tenant, &announced).await;

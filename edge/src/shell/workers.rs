@@ -9,8 +9,8 @@ use super::media::{self, NewObject, Presentation, Put};
 use super::{auth, call_project, call_scheduler, respond};
 use crate::api::ApiError;
 use crate::api::download::safe_content_type;
-use crate::api::key::sha256_from_hex;
 use crate::api::object_key::{self, AttemptObject};
+use crate::digest::sha256_from_hex;
 
 pub async fn connect(request: &Request, env: &Env) -> Result<Response, Fault> {
     let key = auth::worker_key(request, env)?;

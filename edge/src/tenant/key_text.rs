@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use shared_protocol::TenantId;
 
-use crate::api::key::{sha256_from_hex, to_hex};
+use crate::digest::{sha256_from_hex, to_hex};
 
 /// What every such key begins with: secret scanners find it by that.
 const PREFIX: &str = "mfk.";

@@ -54,6 +54,38 @@ fn a_job_of_which_nothing_is_heard_is_asked_for() {
     assert_eq!(rig.state(1), "completed");
 }
 
+#[test]
+fn a_transcript_that_is_put_once_more_because_its_answer_was_lost_is_no_new_version() {
+    let mut rig = Rig::uploaded();
+    assert_eq!(rig.give("so"), 1);
+    rig.crash();
+    assert_eq!(rig.give("so"), 1);
+    assert_eq!(rig.give("so what"), 2);
+    assert_eq!(rig.give("so"), 3, "an edit may go back to earlier words");
+    let updates = rig.events.iter().filter(|event| event.name == EventName::TranscriptUpdated).count();
+    assert_eq!(updates, 3);
+}
+
+#[test]
+fn a_transcript_that_is_put_once_more_still_takes_the_place_of_a_recognisers() {
+    let mut rig = Rig::uploaded();
+    rig.give("so");
+    rig.act(|project, now| project.transcribe(now).unwrap());
+    assert_eq!(rig.give("so"), 1);
+    rig.crash();
+    assert!(!rig.under_way.contains(&Errand::Transcribe(1)), "its words are not wanted any more");
+    assert_eq!(rig.project.head().transcription.state, TranscriptionState::Superseded);
+}
+
+#[test]
+fn a_transcription_that_is_asked_for_once_more_because_its_answer_was_lost_runs_once() {
+    let mut rig = Rig::uploaded();
+    rig.act(|project, now| project.transcribe(now).unwrap());
+    rig.act(|project, now| project.transcribe(now).unwrap());
+    assert_eq!(rig.times_begun(&Errand::Transcribe(1)), 1);
+    assert_eq!(rig.project.head().transcription.operation, 1);
+}
+
 /// The truth about the one job, as a scheduler would have it.
 #[derive(Debug, Default)]
 struct World {

@@ -56,6 +56,20 @@ fn an_upload_that_never_comes_is_swept_and_its_generations_say_so() {
 }
 
 #[test]
+fn a_transcription_does_not_wait_for_an_upload_that_was_given_up() {
+    let mut rig = Rig::new();
+    rig.act(|project, now| project.transcribe(now).unwrap());
+    rig.wait(ABANDONED_AFTER);
+    rig.answer(&Errand::CheckUpload, ErrandOutcome::UploadMissing);
+    let transcription = &rig.project.head().transcription;
+    assert_eq!(transcription.state, TranscriptionState::Failed);
+    assert_eq!(transcription.failure.as_ref().unwrap().code, "upload_abandoned");
+    assert!(rig.names().contains(&"transcription.failed"));
+    let refused = rig.act(|project, now| project.transcribe(now));
+    assert_eq!(refused, Err(Refusal::UploadAbandoned));
+}
+
+#[test]
 fn parts_that_keep_coming_keep_an_upload_alive() {
     let mut rig = Rig::new();
     let part = StoredPart { etag: "e".into(), size: 5 };

@@ -135,9 +135,8 @@ fn transcripts() -> Vec<Operation> {
             .gives::<ProjectView>(202, "It will be.")
             .fails([
                 ApiError::TranscriptionNotConfigured,
-                ApiError::TranscriptionRuns,
                 ApiError::UploadAbandoned,
-                ApiError::UploadIncomplete,
+                ApiError::LimitReached { what: String::new(), limit: 0 },
             ]),
     ]
 }

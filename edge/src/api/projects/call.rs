@@ -265,7 +265,6 @@ impl From<Refusal> for ApiError {
             Refusal::GenerationEnded { state } => Self::GenerationEnded { state },
             Refusal::LimitReached { what, limit } => Self::LimitReached { what, limit },
             Refusal::TranscriptionNotConfigured => Self::TranscriptionNotConfigured,
-            Refusal::TranscriptionRuns => Self::TranscriptionRuns,
         }
     }
 }

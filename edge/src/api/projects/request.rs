@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use shared_protocol::limits::{MAX_BODY_BYTES, MAX_PARTS, PART_BYTES};
 use shared_protocol::{OutputKind, Priority, ProjectId, Sampler, TenantId, Transcript};
 
 use super::super::request::{
     CreateUpload, RequestError, checked_expected_seconds, checked_metadata, checked_outputs, field,
 };
+use crate::digest;
 use crate::outbox::EndpointId;
 use crate::project::{GenerationRequest, TranscriptMode};
 
@@ -75,8 +75,7 @@ impl CreateProject {
 
     /// Tells this request from another one under the same key.
     pub fn fingerprint(&self) -> String {
-        let bytes = serde_json::to_vec(self).expect("it has text keys only and no fallible serializers");
-        hex(&Sha256::digest(bytes))
+        digest::of_json(self).expect("it has text keys only and no fallible serializers")
     }
 }
 
@@ -88,13 +87,9 @@ fn checked_language(language: String) -> Result<String, RequestError> {
 
 /// The id of the project that a tenant's key makes: the same key always finds the same project.
 pub fn project_of_key(tenant: &TenantId, key: &str) -> ProjectId {
-    let digest = hex(&Sha256::digest(format!("{tenant}\n{key}")));
+    let digest = digest::of_text(&format!("{tenant}\n{key}"));
     ProjectId::new(format!("prj_{}", digest.chars().take(32).collect::<String>()))
         .expect("prj_ and 32 hex digits are an id")
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Body of `POST /v1/projects/{projectId}/generations`.
