@@ -203,7 +203,7 @@ async fn a_new_keys_secret_is_printed_and_the_key_is_never_made_twice() {
 #[tokio::test]
 async fn a_tenants_limits_are_changed_by_name_and_taken_back_to_what_is_usual() {
     let settings = json!({ "maxUploadBytes": 5_000_000, "mediaTypes": ["audio/"], "monthlyAudioSeconds": 60,
-                           "requestsPerMinute": 600, "maxLiveGenerations": null });
+                           "requestsPerMinute": 600, "maxLiveJobs": null });
     let tenant = json!({ "tenant": "acme", "settings": settings, "month": "2026-11", "usedSeconds": 12.5 });
     let server = Server::start(move |_: &Request| Reply::json(200, &tenant)).await;
     let change = ["tenant", "acme", "--monthly-audio-seconds", "60", "--requests-per-minute", "default"];

@@ -87,7 +87,7 @@ pub struct TenantSettings {
     /// Requests of one key within a minute.
     pub requests_per_minute: u32,
     /// Generations under way at a time; as many as it likes without.
-    pub max_live_generations: Option<u32>,
+    pub max_live_jobs: Option<u32>,
     /// Whatever a newer service says beyond this.
     #[serde(flatten)]
     pub other: Map<String, Value>,

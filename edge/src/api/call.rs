@@ -39,6 +39,9 @@ pub enum Call {
         /// Wanted no more: taken as cancelled, so that an earlier call of the same which is still on its way starts nothing.
         #[serde(default)]
         withdrawn: bool,
+        /// How many live jobs the tenant may have.
+        #[serde(default)]
+        tenants_limit: Option<usize>,
     },
     /// Tell webhooks what happened to a generation.
     Announce(Box<Announced>),
@@ -203,6 +206,11 @@ pub enum Refusal {
         /// The bound.
         limit: usize,
     },
+    /// The tenant's own bound of live jobs is reached.
+    TenantFull {
+        /// The bound.
+        limit: usize,
+    },
     /// The key belongs to another request.
     #[serde(rename_all = "camelCase")]
     IdempotencyMismatch {
@@ -256,6 +264,7 @@ impl From<SubmitError> for Refusal {
     fn from(error: SubmitError) -> Self {
         match error {
             SubmitError::QueueFull { limit } => Self::QueueFull { limit },
+            SubmitError::TenantFull { limit } => Self::TenantFull { limit },
             SubmitError::IdempotencyMismatch { job_id } => Self::IdempotencyMismatch { job_id },
         }
     }
@@ -266,6 +275,7 @@ impl From<Refusal> for ApiError {
         match refusal {
             Refusal::NotFound => Self::JobNotFound,
             Refusal::QueueFull { limit } => Self::QueueFull { limit },
+            Refusal::TenantFull { limit } => Self::TenantFull { limit },
             Refusal::IdempotencyMismatch { job_id } => {
                 Self::IdempotencyMismatch { by: format!("job {job_id}") }
             }

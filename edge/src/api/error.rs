@@ -177,6 +177,14 @@ pub enum ApiError {
         /// The bound.
         limit: usize,
     },
+    /// The tenant's own bound of live jobs is reached.
+    #[error(
+        "{limit} of your jobs are waiting or running, which is your limit. Try again later, or ask the operator for more."
+    )]
+    TenantFull {
+        /// The bound.
+        limit: usize,
+    },
     /// No such key of this tenant.
     #[error("This tenant has no such key, or it is not valid any more. GET its keys for their ids.")]
     KeyNotFound,
@@ -202,6 +210,11 @@ pub enum ApiError {
         /// When there is room again.
         retry_after_seconds: u32,
     },
+    /// The tenant has a quota, and this would not count.
+    #[error(
+        "This tenant has a quota, which counts generations only. Make a project (POST /v1/projects) and a generation of it; with the command: minifleet generate."
+    )]
+    JobsNotCounted,
     /// This month's quota is used up.
     #[error(
         "This month's quota is used up: {used_seconds} of {quota_seconds} seconds of audio. The month ends on {next_month}-01 00:00 UTC; until then ask the operator for more."
@@ -306,6 +319,8 @@ impl ApiError {
             Self::TooManyWebhooks { .. } => row(409, "too_many_webhooks", "Too many webhooks"),
             Self::IdempotencyMismatch { .. } => row(409, "idempotency_mismatch", "Key of another request"),
             Self::QueueFull { .. } => row_retry(429, "queue_full", "Queue full", 30),
+            Self::TenantFull { .. } => row_retry(429, "tenant_full", "Too many live jobs", 30),
+            Self::JobsNotCounted => row(403, "jobs_not_counted", "Quota counts generations"),
             Self::KeyNotFound => row(404, "key_not_found", "No such key"),
             Self::TooManyKeys { .. } => row(409, "too_many_keys", "Too many keys"),
             Self::MediaTypeNotAllowed { .. } => row(415, "media_type_not_allowed", "Media type not allowed"),

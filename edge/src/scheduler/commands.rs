@@ -54,6 +54,12 @@ pub enum SubmitError {
         /// The bound.
         limit: usize,
     },
+    /// The tenant's own bound is reached.
+    #[error("the tenant's bound is reached: {limit} of its jobs are waiting or running")]
+    TenantFull {
+        /// The bound.
+        limit: usize,
+    },
     /// The key belongs to another request.
     #[error("the idempotency key was used before for another request, by job {job_id}")]
     IdempotencyMismatch {
@@ -84,6 +90,20 @@ impl Scheduler {
         new: NewJob,
         known: Option<KnownKey>,
     ) -> Result<Submitted, SubmitError> {
+        self.submit_within(now, new, known, None)
+    }
+
+    /// The same, of a tenant that may have no more than so many live jobs.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; nothing is changed then.
+    pub fn submit_within(
+        &mut self,
+        now: TimestampMs,
+        new: NewJob,
+        known: Option<KnownKey>,
+        tenants_limit: Option<usize>,
+    ) -> Result<Submitted, SubmitError> {
         if let Some(known) = known.filter(|known| now - known.created_at < IDEMPOTENCY_WINDOW) {
             return if known.request == new.request {
                 Ok(Submitted::Known(known.job_id))
@@ -93,6 +113,11 @@ impl Scheduler {
         }
         if self.jobs.len() >= self.config.max_live_jobs {
             return Err(SubmitError::QueueFull { limit: self.config.max_live_jobs });
+        }
+        if let Some(limit) = tenants_limit
+            && self.jobs.values().filter(|job| job.tenant == new.tenant).count() >= limit
+        {
+            return Err(SubmitError::TenantFull { limit });
         }
         let id = new.id.clone();
         self.last_sequence += 1;

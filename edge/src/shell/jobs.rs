@@ -7,7 +7,7 @@ use worker::{Env, Request, Response};
 use super::body::json_body;
 use super::fault::Fault;
 use super::uploads::stored_upload;
-use super::{auth, call_scheduler, now, respond};
+use super::{auth, call_scheduler, call_tenant, now, respond};
 use crate::api::ApiError;
 use crate::api::call::{Call, Reply};
 use crate::api::request::{self, CreateJob, ListJobs};
@@ -25,6 +25,10 @@ pub async fn create_job(request: &mut Request, env: &Env) -> Result<Response, Fa
     let idempotency_key =
         request.headers().get("Idempotency-Key")?.as_deref().map(request::idempotency_key).transpose()?;
     let create = request::parse_json::<CreateJob>(&json_body(request).await?)?.checked(now())?;
+    let settings = call_tenant::settings(env, &client.tenant).await?;
+    if settings.monthly_audio_seconds.is_some() {
+        return Err(ApiError::JobsNotCounted.into());
+    }
     let upload = stored_upload(env, &client.tenant, &create.upload_id).await?;
     let job_id = JobId::new(format!("job_{}", Uuid::now_v7().simple())).map_err(|_| ApiError::Internal)?;
     let request = JobRequest {
@@ -48,6 +52,7 @@ pub async fn create_job(request: &mut Request, env: &Env) -> Result<Response, Fa
             request: Box::new(request),
             idempotency_key,
             withdrawn: false,
+            tenants_limit: settings.jobs_at_a_time(),
         },
     )
     .await?

@@ -92,18 +92,23 @@ async fn dispatch(
     id: &GenerationId,
 ) -> Option<Result<ErrandOutcome, Fault>> {
     let (job_id, request, withdrawn) = drive.with_brain(|brain| brain.job_request(id)).flatten()?;
+    let settings = match call_tenant::settings(drive.env(), tenant).await {
+        Ok(settings) => settings,
+        Err(fault) => return Some(Err(fault)),
+    };
     let call = Call::Submit {
         tenant: tenant.clone(),
         job_id,
         request: Box::new(request),
         idempotency_key: None,
         withdrawn,
+        tenants_limit: settings.jobs_at_a_time(),
     };
     Some(match call_scheduler::call(drive.env(), &call).await {
         Ok(Reply::Created(job)) => Ok(ErrandOutcome::Job(JobNews::of(&job))),
         Ok(Reply::Job(detail)) => Ok(ErrandOutcome::Job(JobNews::of(&detail.job))),
         Ok(other) => Err(call_scheduler::unexpected(&other)),
-        Err(Fault::Api(error @ ApiError::QueueFull { .. })) => {
+        Err(Fault::Api(error @ (ApiError::QueueFull { .. } | ApiError::TenantFull { .. }))) => {
             let failure = Failure {
                 code: error.row().code.to_owned(),
                 message: error.to_string(),

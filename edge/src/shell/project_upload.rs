@@ -7,10 +7,10 @@ use super::body::content_length;
 use super::fault::Fault;
 use super::parts::{parts_fault, sha256};
 use super::{auth, call_project, media, respond};
-use crate::api::key::sha256_from_hex;
 use crate::api::projects::call::{Answer, Question};
 use crate::api::projects::view::PartPut;
 use crate::api::{ApiError, object_key};
+use crate::digest::sha256_from_hex;
 use crate::project::{StoredPart, Upload, UploadWay};
 use crate::records::upload_metadata::{self, UploadMetadata};
 

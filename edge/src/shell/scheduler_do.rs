@@ -118,8 +118,8 @@ impl Scheduler {
             Call::Submit { tenant, job_id, request, withdrawn: true, .. } => {
                 self.submit_withdrawn(tenant, job_id, *request).await
             }
-            Call::Submit { tenant, job_id, request, idempotency_key, .. } => {
-                self.submit(tenant, job_id, *request, idempotency_key).await
+            Call::Submit { tenant, job_id, request, idempotency_key, tenants_limit, .. } => {
+                self.submit(tenant, job_id, *request, idempotency_key, tenants_limit).await
             }
             Call::Announce(announced) => {
                 self.drive.turn_of_both(|brains, now| announce(&mut brains.outbox, now, *announced)).await?;
@@ -157,6 +157,7 @@ impl Scheduler {
         id: JobId,
         request: JobRequest,
         idempotency_key: Option<String>,
+        tenants_limit: Option<usize>,
     ) -> Result<Reply> {
         // A call that is repeated, because its first answer was lost, finds the job that the first one made.
         if let Some(job) = self.find(&tenant, &id).await? {
@@ -167,7 +168,8 @@ impl Scheduler {
             None => None,
         };
         let new = NewJob { id, tenant: tenant.clone(), request, idempotency_key };
-        let submitted = self.drive.turn(|brain, now| brain.submit(now, new, known)).await?;
+        let submitted =
+            self.drive.turn(|brain, now| brain.submit_within(now, new, known, tenants_limit)).await?;
         match submitted {
             Err(error) => Ok(Reply::Refused(error.into())),
             Ok(Submitted::New(id)) => {

@@ -8,12 +8,12 @@ use super::body::{content_length, json_body};
 use super::fault::Fault;
 use super::media::{self, NewObject, Put};
 use super::{auth, call_project, call_tenant, now, respond};
-use crate::api::key::sha256_from_hex;
 use crate::api::projects::call::Question;
 use crate::api::request::{self, CreateUpload};
 use crate::api::ticket::{Claims, UPLOAD_TICKET_LIFETIME, UploadClaims};
 use crate::api::view::{PutInstruction, UploadCreated, UploadStored, UploadView};
 use crate::api::{ApiError, object_key};
+use crate::digest::sha256_from_hex;
 use crate::records::upload_metadata::{self, UploadMetadata};
 
 pub async fn create_upload(request: &mut Request, env: &Env) -> Result<Response, Fault> {

@@ -21,8 +21,8 @@ pub struct TenantSettings {
     pub monthly_audio_seconds: Option<u64>,
     /// Requests of one key within a minute.
     pub requests_per_minute: u32,
-    /// Generations that may be under way at a time. As many as it likes when absent.
-    pub max_live_generations: Option<u32>,
+    /// Jobs, of generations and others, that may wait or run at a time. As many as the environment takes when absent.
+    pub max_live_jobs: Option<u32>,
 }
 
 impl Default for TenantSettings {
@@ -32,7 +32,7 @@ impl Default for TenantSettings {
             media_types: None,
             monthly_audio_seconds: None,
             requests_per_minute: DEFAULT_REQUESTS_PER_MINUTE,
-            max_live_generations: None,
+            max_live_jobs: None,
         }
     }
 }
@@ -55,6 +55,11 @@ pub enum UploadRefused {
 }
 
 impl TenantSettings {
+    /// [`TenantSettings::max_live_jobs`], as the scheduler counts.
+    pub fn jobs_at_a_time(&self) -> Option<usize> {
+        self.max_live_jobs.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX))
+    }
+
     /// Whether an upload may be of this size and media type.
     ///
     /// # Errors

@@ -166,6 +166,21 @@ fn a_full_queue_says_so_and_takes_nothing() {
 }
 
 #[test]
+fn a_tenant_with_as_many_live_jobs_as_it_may_have_is_told_so_and_others_are_not_concerned() {
+    let mut rig = Rig::new();
+    let jobs = [rig.submit(), rig.submit()];
+    let submit = |rig: &mut Rig, id: u64, tenant: &str| {
+        let tenant = TenantId::new(tenant).unwrap();
+        let new = NewJob { id: job_id(id), tenant, request: request(), idempotency_key: None };
+        rig.scheduler.submit_within(rig.now, new, None, Some(2))
+    };
+    assert_eq!(submit(&mut rig, 70, "acme"), Err(SubmitError::TenantFull { limit: 2 }));
+    assert_eq!(submit(&mut rig, 71, "other"), Ok(Submitted::New(job_id(71))));
+    rig.scheduler.cancel(rig.now, &jobs[0]);
+    assert_eq!(submit(&mut rig, 72, "acme"), Ok(Submitted::New(job_id(72))));
+}
+
+#[test]
 fn an_idempotency_key_gives_the_same_job_for_a_day_and_refuses_another_request() {
     let mut rig = Rig::new();
     let job = rig.submit();

@@ -76,7 +76,7 @@ impl World {
                 self.clients[request].answer = Some(id);
             }
             // It was told that nothing was made: it may ask again, with a key or without.
-            Some(Err(SubmitError::QueueFull { .. })) => {
+            Some(Err(SubmitError::QueueFull { .. } | SubmitError::TenantFull { .. })) => {
                 self.later(again, Event::Submit { request, tries: tries + 1 });
             }
             Some(Err(SubmitError::IdempotencyMismatch { job_id })) => {

@@ -1,6 +1,6 @@
 //! Tenants: keys that operators make, limits, and a ledger that charges once.
 
-use conformance::harness::{Answer, Api, Edge, EdgeOptions, Key, Keys};
+use conformance::harness::{Answer, Api, Edge, EdgeOptions, Key, Keys, until};
 use edge::api::tenants::call::{TenantCall, TenantReply};
 use edge::tenant::UsageRow;
 use serde_json::{Value, json};
@@ -285,6 +285,39 @@ fn a_quota_that_is_used_up_refuses_until_the_month_ends_and_says_so() {
     assert_eq!(admit(&next_month), TenantReply::Done, "a new month has a new quota");
     order(&edge, "acme", &json!({ "monthlyAudioSeconds": null })).expect(200);
     assert_eq!(admit(&row("gen_2", 1.0)), TenantReply::Done);
+}
+
+#[test]
+fn a_tenant_with_a_quota_cannot_get_round_it_with_plain_jobs() {
+    let edge = Edge::start();
+    let api = edge.api(Keys::ACME);
+    let job = json!({ "uploadId": api.upload("talk.wav", b"RIFF") });
+    api.post("/v1/jobs", &job).expect(201);
+    order(&edge, "acme", &json!({ "monthlyAudioSeconds": 60 })).expect(200);
+    let refused = api.post("/v1/jobs", &job).expect_problem(403, "jobs_not_counted");
+    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("/v1/projects")), "{refused}");
+    let project = api.project("talk.wav", "audio/wav", b"RIFF");
+    api.post(&format!("{project}/generations"), &json!({})).expect(201);
+    edge.api(Keys::OTHER).queue_job();
+}
+
+#[test]
+fn beyond_a_tenants_live_jobs_a_plain_job_is_refused_and_a_generation_waits_its_turn() {
+    let edge = Edge::start();
+    order(&edge, "acme", &json!({ "maxLiveJobs": 1 })).expect(200);
+    let api = edge.api(Keys::ACME);
+    let first = api.queue_job();
+    let upload = api.upload("talk.wav", b"RIFF");
+    api.post("/v1/jobs", &json!({ "uploadId": upload })).expect_problem(429, "tenant_full");
+    edge.api(Keys::OTHER).queue_job();
+    let generations = format!("{}/generations", api.project("talk.wav", "audio/wav", b"RIFF"));
+    let made = api.post(&generations, &json!({})).expect(201).json();
+    let id = made["generationId"].as_str().unwrap();
+    let state = || api.get(&format!("{generations}/{id}")).expect(200).json()["state"].clone();
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(state(), "dispatching");
+    api.post(&format!("/v1/jobs/{first}/cancel"), &json!({})).expect(200);
+    until("the generation to have its turn", Duration::from_secs(30), || (state() == "queued").then_some(()));
 }
 
 #[test]

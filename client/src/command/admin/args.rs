@@ -158,7 +158,7 @@ pub struct TenantArgs {
     pub requests_per_minute: Option<Limit>,
     /// Generations under way at a time, or default for as many as it likes
     #[arg(long, value_parser = limit, value_name = "N")]
-    pub max_live_generations: Option<Limit>,
+    pub max_live_jobs: Option<Limit>,
     /// Why; kept in the audit log
     #[arg(long, default_value = "", hide_default_value = true)]
     pub reason: String,

@@ -59,7 +59,7 @@ fn change(args: &TenantArgs) -> SettingsChange {
         ("maxUploadBytes", args.max_upload_bytes),
         ("monthlyAudioSeconds", args.monthly_audio_seconds),
         ("requestsPerMinute", args.requests_per_minute),
-        ("maxLiveGenerations", args.max_live_generations),
+        ("maxLiveJobs", args.max_live_jobs),
     ] {
         if let Some(value) = value {
             change = change.set(name, value.0);
@@ -83,7 +83,7 @@ fn render_one(tenant: &Tenant) -> String {
         ("media types", text::printable(&types)),
         ("seconds of audio a month", unlimited(settings.monthly_audio_seconds)),
         ("requests a minute and key", settings.requests_per_minute.to_string()),
-        ("generations at a time", unlimited(settings.max_live_generations.map(u64::from))),
+        ("jobs at a time", unlimited(settings.max_live_jobs.map(u64::from))),
         ("used", format!("{:.0} s in {}", tenant.used_seconds, text::printable(&tenant.month))),
     ] {
         table.row([what.to_owned(), value]);

@@ -80,7 +80,9 @@ fn jobs() -> Vec<Operation> {
                 ApiError::UploadNotFound,
                 ApiError::IdempotencyMismatch { by: String::new() },
                 ApiError::QueueFull { limit: 0 },
-                ApiError::QuotaExhausted { used_seconds: 0, quota_seconds: 0, next_month: String::new() },
+                ApiError::TenantFull { limit: 0 },
+                ApiError::JobsNotCounted,
+                ApiError::TenantUnavailable,
             ]),
         get("listJobs", "/v1/jobs", group, Access::Client)
             .says("Jobs", "Newest first.")

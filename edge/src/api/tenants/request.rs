@@ -106,9 +106,9 @@ pub struct SettingsChange {
     /// Requests of one key within a minute.
     #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<Option<u32>>,
-    /// Generations under way at a time.
+    /// Jobs that wait or run at a time.
     #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub max_live_generations: Option<Option<u32>>,
+    pub max_live_jobs: Option<Option<u32>>,
     /// Why, for the audit log.
     #[serde(skip_serializing)]
     pub reason: String,
@@ -162,7 +162,7 @@ impl SettingsChange {
             requests_per_minute: self
                 .requests_per_minute
                 .map_or(settings.requests_per_minute, |to| to.unwrap_or(usual.requests_per_minute)),
-            max_live_generations: self.max_live_generations.unwrap_or(settings.max_live_generations),
+            max_live_jobs: self.max_live_jobs.unwrap_or(settings.max_live_jobs),
         }
     }
 }
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!((limited.max_upload_bytes, limited.requests_per_minute), (5, 7));
         assert_eq!(change("{}").unwrap().applied_to(limited.clone()), limited);
         let all = r#"{"maxUploadBytes":null,"mediaTypes":null,"monthlyAudioSeconds":null,"requestsPerMinute":null,
-            "maxLiveGenerations":null}"#;
+            "maxLiveJobs":null}"#;
         assert_eq!(change(all).unwrap().applied_to(limited), TenantSettings::default());
     }
 

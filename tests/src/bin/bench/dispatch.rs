@@ -373,6 +373,7 @@ fn submission(upload: &str, sampler: Sampler, number: u64) -> Call {
         }),
         idempotency_key: None,
         withdrawn: false,
+        tenants_limit: None,
     }
 }
 
