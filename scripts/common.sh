@@ -80,7 +80,7 @@ setup_rust() {
   fi
 }
 
-# npm packages exactly as locked: wrangler, workerd, esbuild, binaryen, and a Node that is new enough for wrangler.
+# npm packages exactly as locked: wrangler, workerd, esbuild, and a Node that is new enough for wrangler.
 setup_node() {
   if ! cmp -s package-lock.json node_modules/.installed-lock; then
     say "Installing npm packages as locked (half a minute)"

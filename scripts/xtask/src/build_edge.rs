@@ -1,7 +1,7 @@
-//! The steps of the edge's build: compile, bind, optimise, bundle, copy the assets.
+//! The steps of the edge's build: compile, bind, bundle, copy the assets.
 
 use crate::fingerprint;
-use crate::tools::{self, esbuild, installed, path_with_node, wasm_opt};
+use crate::tools::{self, esbuild, installed};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,17 +10,6 @@ use std::time::Instant;
 
 /// Appended to the bindings as the module that wrangler and workerd load.
 const ENTRY: &str = include_str!("entry.js");
-
-/// WebAssembly features that rustc's output uses and every workerd of the last years has.
-const WASM_FEATURES: &[&str] = &[
-    "--enable-bulk-memory",
-    "--enable-exception-handling",
-    "--enable-multivalue",
-    "--enable-mutable-globals",
-    "--enable-nontrapping-float-to-int",
-    "--enable-reference-types",
-    "--enable-sign-ext",
-];
 
 /// How to build.
 #[derive(Debug, Clone, Copy)]
@@ -66,11 +55,6 @@ pub fn run(options: Options) -> Result<()> {
     println!("edge: compiling to Wasm (a first build compiles the standard library too: some minutes)");
     let wasm = compile(root, profile)?;
     bind(&wasm, &stage, options.dev)?;
-    let bound = stage.join("index_bg.wasm");
-    let unoptimised_bytes = fs::metadata(&bound)?.len();
-    if !options.dev {
-        optimise(root, &bound)?;
-    }
     bundle(root, &stage, options.dev)?;
     copy_assets(root, &stage.join("assets"))?;
     fs::write(stage.join("fingerprint"), &wanted)?;
@@ -78,10 +62,9 @@ pub fn run(options: Options) -> Result<()> {
     remove_folder(&output)?;
     fs::rename(&stage, &output).context("cannot move the build into edge/build")?;
     println!(
-        "edge: built in {:.0} s: Wasm {} (before wasm-opt {}), script {}",
+        "edge: built in {:.0} s: Wasm {}, script {}",
         started.elapsed().as_secs_f64(),
         kilobytes(fs::metadata(output.join("index_bg.wasm"))?.len()),
-        kilobytes(unoptimised_bytes),
         kilobytes(fs::metadata(output.join("index.js"))?.len()),
     );
     Ok(())
@@ -140,25 +123,12 @@ fn bind(wasm: &Path, stage: &Path, dev: bool) -> Result<()> {
         .typescript(false)
         .debug(dev)
         .keep_debug(dev)
+        .remove_name_section(!dev)
         // `entry.js` re-creates the instance after an abort, which no unwinding can catch.
         .reset_state_function(true)
         .force_enable_abort_handler(true)
         .generate(stage)
         .context("wasm-bindgen cannot bind the module")
-}
-
-fn optimise(root: &Path, wasm: &Path) -> Result<()> {
-    let optimised = wasm.with_file_name("optimised.wasm");
-    tools::run(
-        Command::new(wasm_opt(root)?)
-            .env("PATH", path_with_node(root)?)
-            .arg("-Os")
-            .args(WASM_FEATURES)
-            .arg(wasm)
-            .arg("--output")
-            .arg(&optimised),
-    )?;
-    Ok(fs::rename(&optimised, wasm)?)
 }
 
 /// One script out of the bindings, their snippets and `entry.js`.

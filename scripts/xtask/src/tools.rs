@@ -1,7 +1,6 @@
 //! Where the programs of `node_modules` are, on each platform that we build on.
 
 use anyhow::{Context, Result, bail, ensure};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -29,21 +28,9 @@ pub fn esbuild(root: &Path) -> Result<PathBuf> {
     installed(root, &format!("node_modules/@esbuild/{platform}/bin/esbuild"))
 }
 
-/// binaryen's `wasm-opt`, a Node script: start it with [`path_with_node`].
-pub fn wasm_opt(root: &Path) -> Result<PathBuf> {
-    installed(root, "node_modules/binaryen/bin/wasm-opt")
-}
-
 /// `relative` below the repository, or an error that says how to install it.
 pub fn installed(root: &Path, relative: &str) -> Result<PathBuf> {
     let path = root.join(relative);
     ensure!(path.exists(), "{relative} is missing: run `npm ci` in {}", root.display());
     Ok(path)
-}
-
-/// `PATH` with the Node of `node_modules` before the one of the system, which may be too old.
-pub fn path_with_node(root: &Path) -> Result<OsString> {
-    let system = std::env::var_os("PATH").unwrap_or_default();
-    let all = std::iter::once(root.join("node_modules/.bin")).chain(std::env::split_paths(&system));
-    std::env::join_paths(all).context("PATH holds a folder whose name has a colon")
 }
