@@ -31,6 +31,11 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
+/// `1 job`, `2 jobs`: of a noun that takes an s.
+pub fn counted(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
 /// How long ago something was, by this machine's clock.
 pub fn ago(then: TimestampMs) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -98,6 +103,11 @@ pub fn shorten(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_of_something_is_not_many() {
+        assert_eq!([0, 1, 2].map(|number| counted(number, "job")), ["0 jobs", "1 job", "2 jobs"]);
+    }
 
     #[test]
     fn durations_and_sizes_read_well() {

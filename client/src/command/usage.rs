@@ -44,18 +44,18 @@ pub fn answer(context: &Context, usage: &Usage) -> Result<Exit, Failure> {
 fn render(usage: &Usage) -> String {
     let quota = usage.quota_seconds.map_or(String::new(), |quota| format!(" of {quota}"));
     let mut output = format!(
-        "{} in {}: {:.0}{quota} seconds of audio, {} generations\n",
+        "{} in {}: {:.0}{quota} seconds of audio, {}\n",
         text::printable(&usage.tenant),
         text::printable(&usage.month),
         usage.audio_seconds,
-        usage.generations
+        text::counted(usage.generations, "generation")
     );
     for total in &usage.samplers {
         output.push_str(&format!(
-            "  {}: {:.0} seconds, {} generations\n",
+            "  {}: {:.0} seconds, {}\n",
             text::printable(&total.sampler),
             total.audio_seconds,
-            total.generations
+            text::counted(total.generations, "generation")
         ));
     }
     if usage.rows.is_empty() {

@@ -3,6 +3,8 @@
 use minifleet_client::Client;
 use minifleet_client::fleet::FleetStatus;
 
+use super::text;
+
 /// One sentence about what the job waits for; nothing when the service does not say.
 pub async fn reason(client: &Client) -> Option<String> {
     client.status().await.ok().as_ref().and_then(describe)
@@ -16,8 +18,7 @@ fn describe(status: &FleetStatus) -> Option<String> {
     } else if connected.iter().all(|worker| worker.draining) {
         Some("all workers are draining and take no new jobs; the job starts when one does again".to_owned())
     } else if queued > 1 {
-        let workers =
-            if connected.len() == 1 { "1 worker".to_owned() } else { format!("{} workers", connected.len()) };
+        let workers = text::counted(connected.len() as u64, "worker");
         Some(format!("{queued} jobs are queued for {workers}"))
     } else {
         None

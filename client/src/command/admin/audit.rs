@@ -48,8 +48,10 @@ fn render(entries: &[AuditEntry]) -> String {
         };
         let count = |name: &str| entry.other.get(name).and_then(serde_json::Value::as_u64);
         let outcome = match (count("changed"), count("left")) {
-            (Some(changed), Some(left)) if left > 0 => format!("{outcome}, {changed} jobs, {left} left"),
-            (Some(changed), _) => format!("{outcome}, {changed} jobs"),
+            (Some(changed), Some(left)) if left > 0 => {
+                format!("{outcome}, {}, {left} left", text::counted(changed, "job"))
+            }
+            (Some(changed), _) => format!("{outcome}, {}", text::counted(changed, "job")),
             _ => outcome,
         };
         table.row([

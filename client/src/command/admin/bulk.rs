@@ -9,6 +9,7 @@ use shared_protocol::JobId;
 use super::Surroundings;
 use super::args::{DiscardArgs, SelectionArgs};
 use crate::command::exit::{Exit, Failure};
+use crate::command::text;
 
 /// The words for an act.
 struct Words {
@@ -94,7 +95,7 @@ async fn by_filter(
     let found = at.admin.bulk(act, &request).await?;
     let total = found.changed + found.left;
     if args.dry_run {
-        return answer(at, &found, || format!("{total} jobs would be {}.\n", words.done));
+        return answer(at, &found, || format!("{} would be {}.\n", text::counted(total, "job"), words.done));
     }
     if total > 0 && !args.yes {
         confirm(total, words)?;
@@ -118,7 +119,7 @@ async fn by_filter(
         (None, left) => format!(" {left} more have come in between."),
     };
     let exit = if sum.stopped.is_some() { Exit::Unavailable } else { Exit::Ok };
-    answer(at, &sum, || format!("{} jobs were {}.{rest}\n", sum.changed, words.done))?;
+    answer(at, &sum, || format!("{} {}.{rest}\n", text::counted(sum.changed, "job"), words.done))?;
     Ok(exit)
 }
 
@@ -131,13 +132,14 @@ fn answer(at: &Surroundings, result: &BulkResult, words: impl FnOnce() -> String
 /// Asks whoever sits at the terminal; without one, --yes is the only way.
 fn confirm(total: u64, words: &Words) -> Result<(), Failure> {
     let unconfirmed = || {
-        let message = format!("{total} jobs would be {}: add --yes to do it", words.done);
+        let message = format!("{} would be {}: add --yes to do it", text::counted(total, "job"), words.done);
         Failure::usage("not_confirmed", message)
     };
     if !std::io::stdin().is_terminal() {
         return Err(unconfirmed());
     }
-    let asked = write!(std::io::stderr(), "{total} jobs will be {}. Go on? [y/N] ", words.done);
+    let asked =
+        write!(std::io::stderr(), "{} will be {}. Go on? [y/N] ", text::counted(total, "job"), words.done);
     asked.map_err(|error| Failure::local("write to standard error", &error))?;
     let mut line = String::new();
     std::io::stdin()

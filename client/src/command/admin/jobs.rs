@@ -123,7 +123,7 @@ fn waiting_in_words(waiting: &Waiting) -> String {
     };
     let ahead = match waiting.jobs_ahead {
         Some(0) => " It is the next one.".to_owned(),
-        Some(jobs) => format!(" {jobs} jobs are ahead of it."),
+        Some(jobs) => format!(" {} ahead of it.", text::counted(jobs, "job")),
         None => String::new(),
     };
     format!("It waits for {reason}.{ahead}\n")
