@@ -70,22 +70,16 @@ impl Project {
     /// [`Refusal::LimitReached`].
     pub fn put_transcript(&mut self, now: TimestampMs, transcript: Transcript) -> Result<u32, Refusal> {
         let given = digest::of_json(&transcript).ok();
-        let latest =
-            self.head.transcripts.last().filter(|latest| given.is_some() && latest.fingerprint == given);
-        if let Some(version) = latest.map(|latest| latest.version) {
-            if self.head.transcription.is_running() {
-                self.head.transcription.end(now, TranscriptionState::Superseded);
-                self.head_changed = true;
-            }
-            self.settle(now);
-            return Ok(version);
-        }
+        let latest = self.latest_transcript();
+        let known = latest.filter(|latest| given.is_some() && latest.fingerprint == given);
+        let known = known.map(|latest| latest.version);
         let limit = MAX_VERSIONS as usize;
-        if self.head.transcripts.len() >= limit {
+        if known.is_none() && self.head.transcripts.len() >= limit {
             return Err(Refusal::LimitReached { what: "versions of the transcript".to_owned(), limit });
         }
+        self.head_changed |= self.head.transcription.is_running();
         self.head.transcription.end(now, TranscriptionState::Superseded);
-        let version = self.add_transcript(now, TranscriptSource::Client, transcript);
+        let version = known.unwrap_or_else(|| self.add_transcript(now, TranscriptSource::Client, transcript));
         self.settle(now);
         Ok(version)
     }

@@ -26,7 +26,7 @@ pub async fn create_job(request: &mut Request, env: &Env) -> Result<Response, Fa
         request.headers().get("Idempotency-Key")?.as_deref().map(request::idempotency_key).transpose()?;
     let create = request::parse_json::<CreateJob>(&json_body(request).await?)?.checked(now())?;
     let settings = call_tenant::settings(env, &client.tenant).await?;
-    if settings.monthly_audio_seconds.is_some() {
+    if !settings.allows_plain_jobs() {
         return Err(ApiError::JobsNotCounted.into());
     }
     let upload = stored_upload(env, &client.tenant, &create.upload_id).await?;

@@ -92,9 +92,13 @@ async fn dispatch(
     id: &GenerationId,
 ) -> Option<Result<ErrandOutcome, Fault>> {
     let (job_id, request, withdrawn) = drive.with_brain(|brain| brain.job_request(id)).flatten()?;
-    let settings = match call_tenant::settings(drive.env(), tenant).await {
-        Ok(settings) => settings,
-        Err(fault) => return Some(Err(fault)),
+    let tenants_limit = match withdrawn {
+        // No bound keeps it out: its tenant need not be asked.
+        true => None,
+        false => match call_tenant::settings(drive.env(), tenant).await {
+            Ok(settings) => settings.jobs_at_a_time(),
+            Err(fault) => return Some(Err(fault)),
+        },
     };
     let call = Call::Submit {
         tenant: tenant.clone(),
@@ -102,7 +106,7 @@ async fn dispatch(
         request: Box::new(request),
         idempotency_key: None,
         withdrawn,
-        tenants_limit: settings.jobs_at_a_time(),
+        tenants_limit,
     };
     Some(match call_scheduler::call(drive.env(), &call).await {
         Ok(Reply::Created(job)) => Ok(ErrandOutcome::Job(JobNews::of(&job))),

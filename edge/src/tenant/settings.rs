@@ -55,6 +55,11 @@ pub enum UploadRefused {
 }
 
 impl TenantSettings {
+    /// Whether jobs of no generation may be made. They are not charged: a quota would be got round with them.
+    pub fn allows_plain_jobs(&self) -> bool {
+        self.monthly_audio_seconds.is_none()
+    }
+
     /// [`TenantSettings::max_live_jobs`], as the scheduler counts.
     pub fn jobs_at_a_time(&self) -> Option<usize> {
         self.max_live_jobs.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX))

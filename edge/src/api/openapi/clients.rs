@@ -82,7 +82,6 @@ fn jobs() -> Vec<Operation> {
                 ApiError::QueueFull { limit: 0 },
                 ApiError::TenantFull { limit: 0 },
                 ApiError::JobsNotCounted,
-                ApiError::TenantUnavailable,
             ]),
         get("listJobs", "/v1/jobs", group, Access::Client)
             .says("Jobs", "Newest first.")
